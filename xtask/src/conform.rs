@@ -5,7 +5,9 @@ mod built;
 mod c_programs;
 pub(crate) mod capi;
 mod capi_fixtures;
+mod capi_programs;
 mod capi_soma;
+mod capi_stores;
 mod cluster;
 mod edges;
 mod expected;
@@ -23,6 +25,7 @@ mod pytest;
 pub(crate) mod random;
 mod reads;
 mod releases;
+mod sides;
 mod sql;
 mod stores;
 mod tiledb_py;
@@ -32,12 +35,14 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 22] = [
+const PARTS: [Part; 24] = [
     ("arrow", arrow::USAGE, arrow::run),
     ("c-programs", c_programs::USAGE, c_programs::run),
     ("capi", capi::USAGE, capi::run),
     ("capi-fixtures", capi_fixtures::USAGE, capi_fixtures::run),
+    ("capi-programs", capi_programs::USAGE, capi_programs::run),
     ("capi-soma", capi_soma::USAGE, capi_soma::run),
+    ("capi-stores", capi_stores::USAGE, capi_stores::run),
     ("cluster", cluster::USAGE, cluster::run),
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
     ("crashes", processes::CRASHES, processes::crashes),

@@ -13,9 +13,10 @@ use crate::config::{Config, ConfigObject};
 use crate::context::{Context, Ctx};
 use crate::enumeration::EnumerationObject;
 use crate::ffi::{Failure, Freed, In, Object, Out, OutHandle, OutText, Outcome, Text};
+use crate::object::check_exists;
 use crate::place::Place;
 use crate::shared::Shared;
-pub(crate) use open::{OpenArray, check_exists};
+pub(crate) use open::OpenArray;
 
 /// The number of `tiledb_query_type_t` for reading.
 pub(crate) const READ: u32 = 0;

@@ -16,6 +16,7 @@ use crate::context::{Context, Ctx};
 use crate::dump;
 use crate::ffi::{Failure, Freed, In, Object, Out, OutHandle, Outcome, Text};
 use crate::misc::now;
+use crate::object::or_missing;
 use crate::place::{self, Place};
 use crate::shared::Shared;
 use crate::string::StringObject;
@@ -192,8 +193,9 @@ impl Schema {
 
 /// Loads the newest schema of an array.
 fn load(context: &Context, config: &Config, uri: &str) -> Result<SchemaObject, Failure> {
-    let storage = Place::of(context, uri)?.storage()?;
-    let array = place::open_options(context, config)?.open_storage(storage)?;
+    let place = Place::of(context, uri)?;
+    let opened = place::open_options(context, config)?.open_storage(place.storage()?);
+    let array = opened.map_err(|error| or_missing(&place, error))?;
     Ok(SchemaObject(Shared::new(Schema::of(Origin::Array(array)))))
 }
 

@@ -10,6 +10,7 @@ use crate::context::Ctx;
 use crate::current_domain::CurrentDomainObject;
 use crate::enumeration::EnumerationObject;
 use crate::ffi::{Failure, Freed, In, Object, OutHandle, Outcome, Text};
+use crate::object::or_missing;
 use crate::place::{self, Place};
 use crate::shared::Shared;
 
@@ -191,7 +192,8 @@ exported! {
         let context = ctx.get()?;
         let place = Place::of(context, uri.get("array_uri")?)?;
         let changes = evolution.get()?.0.copy();
-        let array = place::write_options(context, context.config())?.open_storage(place.storage()?)?;
+        let opened = place::write_options(context, context.config())?.open_storage(place.storage()?);
+        let array = opened.map_err(|error| or_missing(&place, error))?;
         let Some(made) = changes.of_array(&array)? else { return Ok(()) };
         let mut options = place::write_options(context, context.config())?;
         if let Some(time) = changes.time {
@@ -207,7 +209,8 @@ exported! {
         let merged = context.config().with(config)?;
         let options = place::write_options(context, &merged)?;
         // An array that has the version already stays as it is.
-        let writer = options.clone().open_storage(place.storage()?)?;
+        let opened = options.clone().open_storage(place.storage()?);
+        let writer = opened.map_err(|error| or_missing(&place, error))?;
         let has_it = |known: FormatVersion| writer.schema().version == known;
         if !has_it(FormatVersion::CURRENT) && !has_it(FormatVersion::NEWEST) {
             options.evolve_storage(place.storage()?, &SchemaEvolution::new().upgrade())?;

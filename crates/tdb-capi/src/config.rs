@@ -82,6 +82,11 @@ impl Config {
         self.get(key)?.parse().ok()
     }
 
+    /// The keys with a value that begin with these words.
+    pub(crate) fn below(&self, prefix: &str) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str).filter(move |key| key.starts_with(prefix))
+    }
+
     /// Sets a value. Unknown keys are kept, as libtiledb does.
     ///
     /// # Errors

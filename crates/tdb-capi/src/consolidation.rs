@@ -5,10 +5,10 @@ use core::ops::ControlFlow;
 use tdb_array::maintain::{Consolidation, FragmentRemoval, MaintenancePlan, Stored, Vacuum};
 use tdb_array::{ArrayWriter, TimeWindow};
 
-use crate::array::check_exists;
 use crate::config::{Config, ConfigObject};
 use crate::context::{Context, Ctx};
 use crate::ffi::{Failure, In, Outcome, Text, Texts};
+use crate::object::{check_exists, or_missing};
 use crate::place::{self, Place};
 
 /// The numbers of steps and of fragments that mean any number.
@@ -35,8 +35,8 @@ fn stored(config: &Config, key: &str) -> Result<Stored, Failure> {
 
 /// Opens an array to maintain it.
 fn open(context: &Context, config: &Config, place: &Place) -> Result<ArrayWriter, Failure> {
-    check_exists(place)?;
-    Ok(place::write_options(context, config)?.open_storage(place.storage()?)?)
+    let opened = place::write_options(context, config)?.open_storage(place.storage()?);
+    opened.map_err(|error| or_missing(place, error))
 }
 
 fn run(plan: &MaintenancePlan, writer: &ArrayWriter) -> Outcome {
@@ -151,9 +151,7 @@ fn fragment_names(context: &Context, place: &Place, given: &[String]) -> Result<
 
 /// Removes fragments with their cells.
 fn remove(context: &Context, place: &Place, removal: &FragmentRemoval) -> Outcome {
-    let config = context.config();
-    check_exists(place)?;
-    let writer = place::write_options(context, config)?.open_storage(place.storage()?)?;
+    let writer = open(context, context.config(), place)?;
     run(&removal.plan(&writer)?, &writer)
 }
 
@@ -200,7 +198,7 @@ exported! {
         let context = ctx.get()?;
         let (place, config) = (Place::of(context, uri.get("array_uri")?)?, context.config().with(config)?);
         let stored = stored(&config, "sm.vacuum.mode")?;
-        let writer = place::write_options(context, &config)?.open_storage(place.storage()?)?;
+        let writer = open(context, &config, &place)?;
         // As a vacuum of libtiledb does, whatever reads at earlier times saw.
         run(&Vacuum::new(stored).drop_history(true).verify(false).plan(&writer)?, &writer)
     }

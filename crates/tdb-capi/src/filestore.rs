@@ -4,12 +4,12 @@ use tdb_array::schema::{ArrayType, Attribute, CellValNum, Datatype, Dimension, D
 use tdb_array::write::MetadataChanges;
 use tdb_array::{Array, WriteColumn};
 
-use crate::array::check_exists;
 use crate::array_schema::SchemaObject;
 use crate::context::{Context, Ctx};
 use crate::enums::MIME_TYPES;
 use crate::ffi::{Data, Failure, Out, OutHandle, Outcome, Text};
 use crate::misc::now;
+use crate::object::check_exists;
 use crate::place::{self, Place};
 use crate::vfs::FileHandle;
 

@@ -15,6 +15,7 @@ use crate::config::{Config, ConfigObject};
 use crate::context::{Context, Ctx};
 use crate::dump;
 use crate::ffi::{Failure, Freed, In, Object, Out, OutFile, OutHandle, OutText, Text};
+use crate::object::or_missing;
 use crate::place::{self, Place};
 use crate::shared::Shared;
 use crate::string::StringObject;
@@ -71,7 +72,8 @@ impl FragmentInfoObject {
 
     fn load(&self, context: &Context) -> Result<(), Failure> {
         let mut state = self.state.lock();
-        let array = place::open_options(context, &state.config)?.open_storage(self.place.storage()?)?;
+        let opened = place::open_options(context, &state.config)?.open_storage(self.place.storage()?);
+        let array = opened.map_err(|error| or_missing(&self.place, error))?;
         let replaced = array.replaced_fragments()?;
         let replaced = replaced.iter().map(|key| self.place.below(key).uri()).collect();
         let (place, rectangles) = (self.place.clone(), Shared::default());

@@ -26,10 +26,15 @@ impl Place {
         }
     }
 
-    /// The arrays and groups in a folder, in the order of their URIs.
+    /// The arrays and groups in a folder, in the order of their URIs; where there is no folder,
+    /// there are none.
     fn objects(&self) -> Result<Vec<(Self, ObjectType)>, Failure> {
         let mut objects = Vec::new();
-        for found in self.list()?.into_iter().filter(|found| found.is_folder) {
+        let listed = match self.list() {
+            Err(_) if !self.is_folder() => Vec::new(),
+            listed => listed?,
+        };
+        for found in listed.into_iter().filter(|found| found.is_folder) {
             let place = self.below(found.uri.rsplit('/').next().unwrap_or_default());
             let object = place.object_type()?;
             if object != ObjectType::Invalid {
@@ -63,6 +68,23 @@ impl Place {
     }
 }
 
+/// Checks that there is an array.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn check_exists(place: &Place) -> Outcome {
+    if place.object_type()? == ObjectType::Array {
+        return Ok(());
+    }
+    Err(Failure::of("Array", format!("Cannot open array; Array does not exist. ({})", place.uri())))
+}
+
+/// Why something with the array of a place failed: if there is no array, that is the reason, and
+/// programs look for its words.
+pub(crate) fn or_missing(place: &Place, error: impl Into<Failure>) -> Failure {
+    check_exists(place).err().unwrap_or_else(|| error.into())
+}
+
 exported! {
     fn tiledb_object_type(ctx: Ctx, path: Text, object: Out<u32>) -> Code for ctx {
         let found = Place::of(ctx.get()?, path.get("path")?)?.object_type()?;
@@ -93,5 +115,32 @@ exported! {
         let found = Place::of(ctx.get()?, path.get("path")?)?.objects()?;
         let items = found.into_iter().map(|(place, object)| (place.uri(), object));
         call_each(items, |text, _, object| call(text, u32::from(object.code()), data))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi::testing::Variable;
+
+    #[test]
+    fn a_folder_that_is_not_there_has_no_objects() {
+        let mut context = Variable::null();
+        assert_eq!(
+            crate::context::tiledb_ctx_alloc(
+                Variable::<crate::config::ConfigObject>::null().get(),
+                context.out()
+            ),
+            0
+        );
+        let context = context.get();
+        let context = context.get().unwrap();
+        for uri in ["mem://nothing", "/nothing/there"] {
+            let mut all = Vec::new();
+            let place = Place::of(context, uri).unwrap();
+            assert!(place.list().is_err(), "{uri}");
+            place.walk_objects(PREORDER, &mut all).unwrap();
+            assert_eq!(all, [], "{uri}");
+        }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Stores {
 struct Remote {
     locations: Locations,
     /// What is set, and cannot be followed.
-    refused: Vec<&'static str>,
+    refused: Vec<String>,
 }
 
 /// One of the stores, whose files have keys.
@@ -115,6 +115,12 @@ impl Store {
             #[cfg(feature = "stores")]
             locations: None,
         }
+    }
+
+    /// Other files in the place of a bucket.
+    #[cfg(all(test, feature = "stores"))]
+    pub(crate) fn of_bucket(files: Arc<dyn WriteStorage>) -> Self {
+        Self { root: "s3://bucket/".to_owned(), files, locations: None }
     }
 
     /// All its files, by key.

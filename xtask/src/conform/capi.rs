@@ -143,30 +143,47 @@ fn libraries(package: &str) -> String {
     format!("{package}.libs")
 }
 
-/// Copies a package with a library in the place of its own. Its modules look for the library beside
-/// the folder that they are in.
+/// Copies a package, and the folder of libraries that belongs to it, with a library in the place of
+/// each libtiledb that they have: a namespace of packages may have several. Modules find theirs by
+/// its name, in a folder beside their own.
 pub(crate) fn with_library(package: &str, modules: &Path, own: &Path, library: &Path) -> Result<(), String> {
+    let mut replaced = 0;
     for folder in [package.to_owned(), libraries(package)] {
-        pytest::copy(&modules.join(&folder), &own.join(&folder))?;
+        let own = own.join(&folder);
+        pytest::copy(&modules.join(&folder), &own)?;
+        for place in copies(&own)? {
+            fs::copy(library, &place).map_err(|error| format!("{}: {error}", library.display()))?;
+            replaced += 1;
+        }
     }
-    let place = library_of(package, own)?;
-    fs::copy(library, &place).map_err(|error| format!("{}: {error}", library.display()))?;
-    Ok(())
+    if replaced > 0 { Ok(()) } else { Err(format!("{package} has no {LIBRARY}")) }
 }
 
 /// The library of a package, in a folder with modules.
 pub(super) fn library_of(package: &str, modules: &Path) -> Result<PathBuf, String> {
     let folder = modules.join(libraries(package));
-    let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    // There may be others beside it, with longer names.
-    let is_it = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| {
-            let name = name.to_string_lossy();
-            name.starts_with(&format!("{LIBRARY}-")) || name.starts_with(&format!("{LIBRARY}.so"))
-        })
-    };
-    let found = entries.flatten().map(|entry| entry.path()).find(is_it);
+    let found = copies(&folder)?.into_iter().next();
     found.ok_or_else(|| format!("{} has no {LIBRARY}", folder.display()))
+}
+
+/// All copies of libtiledb below a folder.
+fn copies(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            found.extend(copies(&path)?);
+        } else if path.file_name().is_some_and(|name| is_library(&name.to_string_lossy())) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a file is libtiledb. There may be others beside it, with longer names.
+fn is_library(name: &str) -> bool {
+    let rest = name.strip_prefix(LIBRARY);
+    rest.is_some_and(|rest| rest.starts_with('-') || rest.starts_with(".so"))
 }
 
 /// The counts of a file: passed with libtiledb; of these, passed with tdb, failed as expected, and
@@ -251,6 +268,16 @@ mod tests {
         assert_eq!(options, Ok(expected));
         for wrong in ["--every 0", "--every x", "--library", "--tests x"] {
             assert!(Options::parse(&super::super::words(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_library_has_a_hash_or_none_and_others_have_longer_names() {
+        for name in ["libtiledb.so.2.30", "libtiledb-edd2b82f.so.2.30", "libtiledb.so"] {
+            assert!(is_library(name), "{name}");
+        }
+        for name in ["libtiledbsoma.so", "libtiledbsoma-2c1e8971.so", "libzstd.so", "main.so"] {
+            assert!(!is_library(name), "{name}");
         }
     }
 

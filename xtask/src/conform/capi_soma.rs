@@ -1,14 +1,14 @@
 //! `cargo xtask conform capi-soma`: tiledbsoma with our library in the place of libtiledb.
 //!
-//! `xtask/peer/capi/soma_job.py` makes an experiment and appends to it, once with each library, and
-//! reads both with both: cells, filters, slices, an axis query and the whole as AnnData. All four
-//! readings must be equal.
+//! `xtask/peer/capi/soma_job.py` makes an experiment, small objects of each kind and a census,
+//! appends to them, changes them and looks at them. In each of four folders two libraries take
+//! turns at that (or one does all); all must see what libtiledb alone sees.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use super::{capi, pytest};
+use super::capi;
+use super::sides::{By, Phase, Sides, differences, pairs, turns};
 use crate::{peer, python};
 
 pub(super) const USAGE: &str = "[--library FILE] [--cells N] [--genes N] [--optional yes]";
@@ -16,6 +16,21 @@ pub(super) const USAGE: &str = "[--library FILE] [--cells N] [--genes N] [--opti
 const JOB: &str = "xtask/peer/capi/soma_job.py";
 /// The folder of the package, which has a libtiledb of its own.
 const PACKAGE: &str = "tiledbsoma";
+/// What the readers of the census need besides.
+const CENSUS_TOOLS: [&str; 2] = ["s3fs", "requests"];
+/// The readers of the census, without the packages that only other parts of them need.
+const CENSUS: &str = "cellxgene-census==1.18.0";
+/// The phases of the job, and which of the two libraries of a folder runs each.
+const PHASES: [Phase; 6] = [
+    (By::First, "write"),
+    (By::Second, "append"),
+    (By::First, "look"),
+    (By::Second, "change"),
+    (By::Second, "look-changed"),
+    (By::First, "look-again"),
+];
+/// How lines begin that tell how long a phase took.
+const TIME: &str = "# ";
 
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
@@ -45,16 +60,14 @@ impl Options {
     }
 }
 
-/// The two libraries.
-const SIDES: [&str; 2] = ["libtiledb", "tdb"];
-
 /// Entry point.
 pub(super) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = peer::repository_root()?;
     let folder = python::folder(&root);
-    let (tools, alone) = (&python::SOMA_TOOLS, &python::SOMA_PEER[1..]);
-    let made = python::environment_without(&folder, "capi-soma", python::SOMA_PYTHON, tools, alone);
+    let tools = [python::SOMA_TOOLS.as_slice(), &CENSUS_TOOLS].concat();
+    let alone = [&python::SOMA_PEER[1..], &[CENSUS]].concat();
+    let made = python::environment_without(&folder, "capi-soma", python::SOMA_PYTHON, &tools, &alone);
     let environment = match made {
         Ok(environment) => environment,
         Err(why) if options.optional => {
@@ -68,63 +81,40 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         None => capi::built(&root)?,
     };
     let work = folder.join("capi-soma-work");
-    pytest::empty_folder(&work)?;
-    let own = work.join("modules");
-    capi::with_library(PACKAGE, &capi::modules(&environment)?, &own, &library)?;
-    let job = |side: &str, words: &[&str]| -> Result<String, String> {
-        let mut program = Command::new(python::program(&environment, "python"));
-        program.args(["-W", "ignore"]).arg(root.join(JOB)).args(words).current_dir(&work);
-        program.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("PYTHONPATH");
-        if side == "tdb" {
-            program.env("PYTHONPATH", &own);
-        }
-        let output = program.output().map_err(|error| format!("python: {error}"))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        let why = String::from_utf8_lossy(&output.stderr);
-        let last = why.lines().last().unwrap_or_default();
-        Err(format!("{} with {side}: it ended with {}: {last}", words.join(" "), output.status))
-    };
-    let (cells, genes) = (options.size.0.as_str(), options.size.1.as_str());
-    for side in SIDES {
-        job(side, &["write", side, cells, genes])?;
-        job(side, &["append", side, cells, genes])?;
-    }
-    compared(&work, &job)
-}
-
-/// Reads both experiments with both libraries, and compares what they say.
-fn compared(work: &Path, job: &impl Fn(&str, &[&str]) -> Result<String, String>) -> Result<(), String> {
-    let mut first: Option<String> = None;
-    let mut wrong = Vec::new();
-    for reader in SIDES {
-        for writer in SIDES {
-            let found = job(reader, &["read", writer])?;
-            let name = format!("written with {writer}, read with {reader}");
-            fs::write(work.join(format!("{writer}-{reader}.txt")), &found)
-                .map_err(|error| error.to_string())?;
-            let first = first.get_or_insert_with(|| found.clone());
-            println!(
-                "{name}: {} lines{}",
-                found.lines().count(),
-                if *first == found { "" } else { ", not equal" }
-            );
-            wrong.extend(difference(first, &found).map(|how| format!("{name}: {how}")));
-        }
+    let sides = Sides::new(&environment, root.join(JOB), &work, &[PACKAGE], &library)?;
+    let (mut first, mut wrong): (Option<String>, _) = (None, Vec::new());
+    println!("| written and read with | appended to and changed with | lines | is | seconds |");
+    println!("|---|---|--:|---|---|");
+    for pair in pairs() {
+        let (seen, seconds) = in_turns(&sides, pair, &options.size)?;
+        let name = pair.join("-");
+        fs::write(work.join(format!("{name}.txt")), &seen).map_err(|error| error.to_string())?;
+        let found = differences(first.get_or_insert_with(|| seen.clone()), &seen);
+        let (lines, is) = (seen.lines().count(), if found.is_empty() { "equal" } else { "different" });
+        println!("| {} | {} | {lines} | {is} | {} |", pair[0], pair[1], seconds.join(", "));
+        wrong.extend(found.into_iter().map(|how| format!("{name}: {how}")));
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
-/// The first line in which two readings differ; also if there is nothing to compare.
-fn difference(expected: &str, found: &str) -> Option<String> {
-    if expected.is_empty() {
-        return Some("nothing was read".to_owned());
+/// Runs all phases; returns what was seen, and the times that they took.
+fn in_turns(
+    sides: &Sides,
+    pair: [&str; 2],
+    (cells, genes): &(String, String),
+) -> Result<(String, Vec<String>), String> {
+    let name = pair.join("-");
+    let (mut seen, mut seconds) = (String::new(), Vec::new());
+    for (side, phases) in turns(pair, &PHASES) {
+        let said = sides.run(side, &[&[name.as_str(), cells, genes], phases.as_slice()].concat())?;
+        for line in said.lines() {
+            match line.strip_prefix(TIME) {
+                Some(time) => seconds.push(time.to_owned()),
+                None => seen.extend([line, "\n"]),
+            }
+        }
     }
-    let mut pairs = expected.lines().zip(found.lines().chain(std::iter::repeat("nothing")));
-    let differs = pairs.find(|(expected, found)| expected != found);
-    let longer = (found.lines().count() > expected.lines().count()).then_some(("nothing", "more lines"));
-    differs.or(longer).map(|(expected, found)| format!("`{found}`, not `{expected}`"))
+    Ok((seen, seconds))
 }
 
 #[cfg(test)]
@@ -138,14 +128,5 @@ mod tests {
         for wrong in ["--cells 0", "--cells x", "--genes", "--every 3"] {
             assert!(Options::parse(&super::super::words(wrong)).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn readings_differ_in_a_line_in_their_length_or_by_being_empty() {
-        assert_eq!(difference("a\nb\n", "a\nb\n"), None);
-        assert_eq!(difference("a\nb\n", "a\nc\n").unwrap(), "`c`, not `b`");
-        assert_eq!(difference("a\nb\n", "a\n").unwrap(), "`nothing`, not `b`");
-        assert_eq!(difference("a\n", "a\nb\n").unwrap(), "`more lines`, not `nothing`");
-        assert!(difference("", "").is_some());
     }
 }

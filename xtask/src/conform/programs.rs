@@ -9,7 +9,7 @@
 //! `old_names` of `jobs.py`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::peer::{repository_root, scratch};
@@ -17,11 +17,11 @@ use crate::python;
 
 pub(super) const USAGE: &str = "[--only PROGRAM] [--optional yes] [--python 3.12]";
 
-const JOBS: &str = "xtask/peer/programs/jobs.py";
+pub(super) const JOBS: &str = "xtask/peer/programs/jobs.py";
 /// The module that stands for `tiledb`.
 const STAND_IN: &str = "xtask/peer/tiledb_py";
 /// The programs, by the names of their jobs.
-const PROGRAMS: [&str; 8] =
+pub(super) const PROGRAMS: [&str; 8] =
     ["bioimg", "segy", "cf", "cellarr", "momics", "radiobject", "dask", "vector_search"];
 /// Programs of which nothing runs here, and why.
 const WITHOUT: [(&str, &str); 1] = [(
@@ -103,8 +103,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = repository_root()?;
     let folder = python::folder(&root);
-    let made = python::environment_without(&folder, "programs", &options.python, &WHOLE, &ALONE);
-    let environment = match made {
+    let environment = match environment(&folder, &options.python) {
         Ok(environment) => environment,
         Err(why) if options.optional => {
             println!("skipped: the programs cannot be installed: {why}");
@@ -129,19 +128,24 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
+/// The virtual environment with all programs, for a release of Python.
+pub(super) fn environment(folder: &Path, python: &str) -> Result<PathBuf, String> {
+    python::environment_without(folder, "programs", python, &WHOLE, &ALONE)
+}
+
 /// What a comparison of both sides of a job found.
 #[derive(Debug, PartialEq, Eq)]
-struct Compared {
+pub(super) struct Compared {
     /// How many values libtiledb's side saw.
-    values: usize,
-    found: Vec<String>,
+    pub(super) values: usize,
+    pub(super) found: Vec<String>,
 }
 
 /// Runs a job on both sides, and compares what they saw.
 fn compared(root: &Path, environment: &Path, program: &str) -> Result<Compared, String> {
     let genuine = job(root, environment, program, None)?;
     let own = job(root, environment, program, Some(&root.join(STAND_IN)))?;
-    Ok(differences(&genuine, &own))
+    Ok(differences(&genuine, &own, "tdb.compat"))
 }
 
 /// What a job saw: lines of a label and a value, with a tab between them. `stand_in` is the folder
@@ -171,8 +175,8 @@ fn job(root: &Path, environment: &Path, program: &str, stand_in: Option<&Path>) 
     Ok(said.into_owned())
 }
 
-/// The values that two sides saw and that differ, in the order of the first.
-fn differences(genuine: &str, own: &str) -> Compared {
+/// The values that libtiledb's side and another one saw and that differ, in the order of the first.
+pub(super) fn differences(genuine: &str, own: &str, other: &str) -> Compared {
     // Programs print lines of their own, which are no values.
     let values = |text: &str| -> Vec<(String, String)> {
         let lines = text.lines().filter_map(|line| line.strip_prefix("value\t")?.split_once('\t'));
@@ -188,7 +192,7 @@ fn differences(genuine: &str, own: &str) -> Compared {
         .chain(more)
         .map(|(label, _)| (label, of(&genuine, label), of(&own, label)))
         .filter(|(_, genuine, own)| genuine != own)
-        .map(|(label, genuine, own)| format!("{label}: libtiledb has {genuine}, tdb.compat has {own}"))
+        .map(|(label, genuine, own)| format!("{label}: libtiledb has {genuine}, {other} has {own}"))
         .collect();
     if genuine.is_empty() {
         found.push("the job saw no value".to_owned());
@@ -215,9 +219,9 @@ mod tests {
     #[test]
     fn values_that_differ_or_are_on_one_side_only_are_found() {
         let genuine = "noise\nvalue\tshape\t[1]\nvalue\tcells\t[2]\nvalue\tmore\t[3]\n";
-        assert_eq!(differences(genuine, genuine), Compared { values: 3, found: Vec::new() });
+        assert_eq!(differences(genuine, genuine, "tdb.compat"), Compared { values: 3, found: Vec::new() });
         let other = "value\tshape\t[1]\nvalue\tcells\t[4]\nvalue\tended by\t\"x\"\n";
-        let found = differences(genuine, other).found;
+        let found = differences(genuine, other, "tdb.compat").found;
         assert_eq!(
             found,
             [
@@ -226,6 +230,6 @@ mod tests {
                 "ended by: libtiledb has nothing, tdb.compat has \"x\"",
             ]
         );
-        assert_eq!(differences("noise", "noise").found, ["the job saw no value"]);
+        assert_eq!(differences("noise", "noise", "tdb.compat").found, ["the job saw no value"]);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tdb_array::group::ObjectType;
 use tdb_array::schema::{ArrayMetadata, ArraySchema, MetadataValue};
 use tdb_array::write::MetadataChanges;
 use tdb_array::{Array, ArrayWriter, TimeWindow};
@@ -12,6 +11,7 @@ use crate::array_schema::{Origin, Schema};
 use crate::config::Config;
 use crate::context::Context;
 use crate::ffi::{Failure, Outcome};
+use crate::object::check_exists;
 use crate::place::{self, Place};
 
 /// An open array.
@@ -30,17 +30,6 @@ enum Mode {
     Read(Array, Option<ArrayMetadata>),
     /// Write cells and metadata, which is written when the array is closed.
     Write(Arc<ArrayWriter>, MetadataChanges),
-}
-
-/// Checks that there is an array.
-///
-/// # Errors
-/// There is none.
-pub(crate) fn check_exists(place: &Place) -> Outcome {
-    if place.object_type()? == ObjectType::Array {
-        return Ok(());
-    }
-    Err(failure(format!("Cannot open array; Array does not exist. ({})", place.uri())))
 }
 
 impl OpenArray {

@@ -9,7 +9,7 @@ use super::rectangles as domains;
 use super::*;
 use crate::ffi::Texts;
 use crate::ffi::testing::Variable;
-use crate::{config, consolidation as maintain, context};
+use crate::{array_schema, array_schema_evolution as evolution, config, consolidation as maintain, context};
 
 const URI: &CStr = c"mem://array";
 
@@ -163,8 +163,27 @@ fn fragments_are_consolidated_between_times_and_vacuumed() {
     assert!(name.starts_with("__1_1_"), "{name}");
     let wrong = caller.config(&[(c"sm.consolidation.mode", c"other")]);
     assert_eq!(maintain::tiledb_array_consolidate(context, Text::of(URI), wrong.get()), -1);
-    assert_eq!(maintain::tiledb_array_consolidate(context, Text::of(c"mem://none"), none.get()), -1);
-    assert!(caller.error().contains("does not exist"), "{}", caller.error());
+}
+
+#[test]
+fn what_is_asked_of_no_array_fails_because_it_does_not_exist() {
+    let caller = Caller::new();
+    let (context, config, nowhere) = (caller.context.get(), Variable::null(), Text::of(c"mem://none"));
+    let says = |code: i32| {
+        assert_eq!(code, -1);
+        assert!(caller.error().contains("does not exist"), "{}", caller.error());
+    };
+    says(maintain::tiledb_array_consolidate(context, nowhere, config.get()));
+    says(maintain::tiledb_array_vacuum(context, nowhere, config.get()));
+    says(maintain::tiledb_array_delete_fragments_v2(context, nowhere, 0, 9));
+    says(array_schema::tiledb_array_schema_load(context, nowhere, Variable::null().out()));
+    says(evolution::tiledb_array_upgrade_version(context, nowhere, config.get()));
+    let mut changes = Variable::null();
+    assert_eq!(evolution::tiledb_array_schema_evolution_alloc(context, changes.out()), 0);
+    says(evolution::tiledb_array_evolve(context, nowhere, changes.get()));
+    let mut info = Variable::null();
+    assert_eq!(tiledb_fragment_info_alloc(context, nowhere, info.out()), 0);
+    says(tiledb_fragment_info_load(context, info.get()));
 }
 
 #[test]

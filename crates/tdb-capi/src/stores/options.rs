@@ -37,6 +37,10 @@ const REFUSED: [(&str, &str); 10] = [
     ("vfs.s3.proxy_password", ""),
 ];
 
+/// Keys of headers that are sent with each request. Of these, one can be followed.
+const HEADERS: &str = "vfs.s3.custom_headers.";
+const USER_AGENT: &str = "user-agent";
+
 /// Object stores with the options of a configuration; others come from the environment.
 pub(super) fn locations(config: &Config) -> Locations {
     let mut locations = Locations::new();
@@ -50,10 +54,15 @@ pub(super) fn locations(config: &Config) -> Locations {
 }
 
 /// What is set, and cannot be followed.
-pub(super) fn refused(config: &Config) -> Vec<&'static str> {
-    let is_other =
-        |(key, usual): &&(&'static str, &str)| config.get(key).is_some_and(|value| value != *usual);
-    REFUSED.iter().filter(is_other).map(|(key, _)| *key).collect()
+pub(super) fn refused(config: &Config) -> Vec<String> {
+    let is_other = |(key, usual): &&(&str, &str)| config.get(key).is_some_and(|value| value != *usual);
+    let keys = REFUSED.iter().filter(is_other).map(|(key, _)| *key);
+    let headers = config.below(HEADERS).filter(|key| !is_user_agent(key));
+    keys.chain(headers).map(str::to_owned).collect()
+}
+
+fn is_user_agent(key: &str) -> bool {
+    key.strip_prefix(HEADERS).is_some_and(|name| name.eq_ignore_ascii_case(USER_AGENT))
 }
 
 fn options(config: &Config) -> Vec<(&'static str, String)> {
@@ -76,6 +85,8 @@ fn options(config: &Config) -> Vec<(&'static str, String)> {
     if is("vfs.s3.verify_ssl", "false") {
         options.push(("allow_invalid_certificates", "true".to_owned()));
     }
+    let agent = config.below(HEADERS).find(|key| is_user_agent(key)).and_then(set);
+    options.extend(agent.map(|agent| ("user_agent", agent)));
     match config.get("vfs.s3.sse").as_deref() {
         Some("aes256") => options.push(("aws_server_side_encryption", "AES256".to_owned())),
         Some("kms") => options.push(("aws_server_side_encryption", "aws:kms".to_owned())),
@@ -123,6 +134,7 @@ mod tests {
             ("vfs.s3.sse", "kms"),
             ("vfs.s3.proxy_host", "proxy"),
             ("vfs.s3.endpoint_override", "host"),
+            ("vfs.s3.custom_headers.User-Agent", "me"),
         ];
         let names = options_of(&all).into_iter().map(|(name, _)| name);
         for name in names.chain(SAME.iter().map(|(_, option)| *option)) {
@@ -131,9 +143,19 @@ mod tests {
         let config = Config::default();
         let keys = SAME.iter().map(|(key, _)| key).chain(REFUSED.iter().map(|(key, _)| key));
         for key in keys.chain(all.iter().map(|(key, _)| key)) {
-            assert!(config.get(key).is_some(), "{key}");
+            assert!(config.get(key).is_some() || key.starts_with(HEADERS), "{key}");
         }
-        assert_eq!(refused(&config), Vec::<&str>::new());
+        assert_eq!(refused(&config), Vec::<String>::new());
         assert_eq!(options(&config), Vec::new());
+    }
+
+    #[test]
+    fn of_headers_the_name_of_the_program_is_followed_and_others_are_refused() {
+        let mut config = Config::default();
+        config.set("vfs.s3.custom_headers.User-Agent", "me/1").unwrap();
+        assert_eq!(options(&config), [("user_agent", "me/1".to_owned())]);
+        assert!(refused(&config).is_empty());
+        config.set("vfs.s3.custom_headers.X-Own", "1").unwrap();
+        assert_eq!(refused(&config), ["vfs.s3.custom_headers.X-Own"]);
     }
 }

@@ -127,15 +127,21 @@ impl Place {
         Ok(found)
     }
 
-    /// All that is below a folder, each folder before what is in it.
+    /// All that is below a folder, each folder before what is in it. Object stores have no folders:
+    /// there it is objects alone.
     pub(crate) fn walk(&self) -> Result<Vec<Found>, Failure> {
+        let has_folders = match self {
+            Self::Local(_) => true,
+            Self::Stored(store, _) => store.files().has_folders(),
+        };
         let mut all = Vec::new();
         for found in self.list()? {
-            let name = found.uri.rsplit('/').next().unwrap_or_default().to_owned();
-            let is_folder = found.is_folder;
-            all.push(found);
-            if is_folder {
-                all.extend(self.below(&name).walk()?);
+            let below = found.is_folder.then(|| self.below(found.uri.rsplit('/').next().unwrap_or_default()));
+            if below.is_none() || has_folders {
+                all.push(found);
+            }
+            if let Some(below) = below {
+                all.extend(below.walk()?);
             }
         }
         Ok(all)
@@ -249,6 +255,9 @@ fn make_parent(path: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "stores")]
+    use std::sync::Arc;
+
     use tdb_array::storage::MemoryStorage;
 
     use super::*;
@@ -272,5 +281,19 @@ mod tests {
         place("d/e/b/file").read_into(1, &mut bytes).unwrap();
         assert_eq!(&bytes, b"23");
         assert!(place("d/e/b/file").read_into(2, &mut bytes).is_err());
+    }
+
+    #[cfg(feature = "stores")]
+    #[test]
+    fn a_walk_of_an_object_store_finds_objects_alone() {
+        let objects = Arc::new(tdb_object_store::object_store::memory::InMemory::new());
+        let objects = tdb_object_store::ObjectStorage::new(objects, "").unwrap();
+        let store = Store::of_bucket(Arc::new(objects));
+        let place = |key: &str| Place::Stored(store.clone(), key.to_owned());
+        for key in ["a/b/file", "a/c/d/file", "a/file"] {
+            place(key).append(b"1").unwrap();
+        }
+        let found = place("a").walk().unwrap().into_iter().map(|one| one.uri).collect::<Vec<_>>();
+        assert_eq!(found, ["s3://bucket/a/b/file", "s3://bucket/a/c/d/file", "s3://bucket/a/file"]);
     }
 }
