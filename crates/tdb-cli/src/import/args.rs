@@ -8,19 +8,21 @@ use tdb_array::MemoryBudget;
 use tdb_array::schema::{ArraySchema, ArrayType};
 
 use super::duplicates::Rule;
-use super::format::{FileFormat, parse_delimiter};
+use super::format::FileFormat;
 use super::input;
+use super::text_args::TextArgs;
 use crate::args::{ChangeArgs, LockArgs};
 use crate::compress::Compress;
 use crate::failure::{Failure, Result};
 use crate::progress::ProgressArgs;
 use crate::ranges::parse_names;
 
-/// Write the cells of a CSV, TSV, NDJSON, NPY, Parquet or Arrow file into an array, which is
+/// Write the cells of a CSV, TSV, JSON, NPY, Parquet or Arrow file into an array, which is
 /// created if it does not exist.
 ///
 /// The schema of a new array is derived from the file: --dry-run shows it, in the format that tdb
-/// create takes. A CSV or TSV file must begin with the names of its columns. A table becomes a
+/// create takes. A CSV or TSV file begins with the names of its columns, unless --header no says
+/// that it does not. A table becomes a
 /// sparse array. With --dims, these columns become the coordinates; without, a dimension numbers
 /// the rows, and the rows of later files follow those that are there. With --dense, the array is
 /// dense along the rows. An NPY file becomes a dense array, and a file that tdb export wrote the
@@ -28,10 +30,11 @@ use crate::ranges::parse_names;
 /// convert read Parquet and Arrow files.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-An empty cell of a CSV file is null, \"\" is an empty string. A column contains integers, booleans (true, True, TRUE), numbers \
+An empty cell of a CSV file is null, \"\" is an empty string; --null NA says that NA is null, too. Blank lines are no rows, except in a \
+file of one column, where they are empty cells. A column contains integers, booleans (true, True, TRUE), numbers \
 (also nan and inf) or dates if all of its cells do, otherwise text. Integers with leading zeros (01234) are text in a new array, and \
 a note says so. Of a long file, the first 4 MiB decide, and all columns may be null; a later row that does not fit is an error, and \
---types gives the right type. NDJSON files have one object on each line; its keys are the columns, and a key that is missing is null.
+--types gives the right type. NDJSON files have one object on each line, JSON files a list of objects; their keys are the columns, and a key that is missing is null.
 
 The columns of Parquet and Arrow files have types, which arrays keep; an error names a type that arrays do not have. Without --dims and --dense, the schema in a file that tdb export wrote is used.
 
@@ -49,7 +52,8 @@ Examples:
   tdb import weather weather.csv --dims station,time --dry-run
   tdb import weather weather.csv --dims station,time --compress small
   tdb import weather weather.csv --dims station,time --domain 'time=2000-01-01..2099-12-31'
-  tdb import weather more.csv.gz --delimiter ';'
+  tdb import weather more.csv.gz --delimiter ';' --null NA --null -999
+  tdb import log log.txt --format csv --header no --names time,level,text --comment '#'
   tdb import people people.csv --types 'zip=string,height=float32' --force
   tdb import events events.ndjson --dims id
   curl https://example.com/table.tsv | tdb import table - --format tsv
@@ -93,14 +97,12 @@ pub(crate) struct ImportArgs {
     /// Add values to the array's enumerations that these lack, before the cells are written.
     #[arg(long, conflicts_with = "codes")]
     pub(super) extend_enumerations: bool,
-    /// Format of the file. Default: from the ending of its name (.csv, .tsv, .ndjson, .jsonl, .npy,
-    /// also before .gz or .zst; .parquet, .pq, .arrow, .feather, .ipc, .arrows).
+    /// Format of the file. Default: from the ending of its name (.csv, .tsv, .ndjson, .jsonl,
+    /// .json, .npy, also before .gz or .zst; .parquet, .pq, .arrow, .feather, .ipc, .arrows).
     #[arg(long, value_enum)]
     pub(super) format: Option<FileFormat>,
-    /// The character between the cells of a CSV file; tab for a tabulator. Default: a comma, in TSV
-    /// files a tabulator.
-    #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
-    pub(super) delimiter: Option<char>,
+    #[command(flatten)]
+    pub(super) text: TextArgs,
     /// Make a new array in place of the one that is there, which is removed once every cell of the
     /// file was found to fit its field, and its coordinates to be allowed.
     #[arg(long)]
@@ -209,5 +211,25 @@ impl ImportArgs {
             Some((option, _)) => Err(self.usage(format!("{option} is not for NPY files"))),
             None => Ok(()),
         }
+    }
+
+    /// Returns an error for an option about the text of a file of this format that has none of it.
+    pub(super) fn refuse_what_is_for_text(&self, format: FileFormat) -> Result {
+        let (of_cells, of_text) = (self.text.of_cells(), self.text.of_text());
+        let refused = match format {
+            FileFormat::Csv | FileFormat::Tsv => None,
+            FileFormat::Ndjson | FileFormat::Json => {
+                of_cells.map(|option| format!("{option} is only for CSV files"))
+            }
+            FileFormat::Npy => {
+                let option = of_cells.or(of_text).or_else(|| self.text.of_columns());
+                option.map(|option| format!("{option} is not for NPY files"))
+            }
+            FileFormat::Parquet | FileFormat::Arrow | FileFormat::Arrows => {
+                let of_cells = of_cells.map(|option| format!("{option} is only for CSV files"));
+                of_cells.or_else(|| of_text.map(|option| format!("{option} is only for text")))
+            }
+        };
+        refused.map_or(Ok(()), |why| Err(self.usage(why)))
     }
 }

@@ -35,9 +35,7 @@ struct BatchFile<'a> {
 
 /// Runs the command.
 pub(super) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
-    if args.delimiter.is_some() {
-        return Err(args.usage("--delimiter is only for CSV files"));
-    }
+    args.refuse_what_is_for_text(FileFormat::Parquet)?;
     if !args.types.is_empty() {
         return Err(args.usage("--types is only for text: the columns of this file have types"));
     }
@@ -83,7 +81,12 @@ impl<'a> BatchFile<'a> {
             Format::ArrowStream => Source::stream(self.input.open().map_err(wrong)?, name, memory),
             format => Source::open(format, self.input.seekable().map_err(wrong)?, name, memory),
         };
-        source.map_err(|error| self.failed(error))
+        let source = source.map_err(|error| self.failed(error))?;
+        let names: Vec<String> = source.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let chosen = self.args.text.choice().of(&names, true).map_err(|error| self.args.usage(error))?;
+        let Some(chosen) = chosen else { return Ok(source) };
+        let chosen: Vec<&String> = chosen.iter().filter_map(|column| names.get(*column)).collect();
+        source.only(&chosen).map_err(|error| self.failed(error))
     }
 
     /// Half of the memory.

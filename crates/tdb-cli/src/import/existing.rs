@@ -61,7 +61,8 @@ pub(super) fn append(
                 enumerated = Enumerated::of(&writer, args.codes, false).map_err(failed)?;
             }
             let (schema, enumerated) = (writer.schema(), Some(&enumerated));
-            let conversion = Conversion { schema, inferred: None, first_row, enumerated };
+            let dates = tables.dates();
+            let conversion = Conversion { schema, inferred: None, first_row, enumerated, dates };
             args.write_tables(tables, &writer, conversion, rows, &mut left_out)?
         }
     };
@@ -131,7 +132,8 @@ impl ImportArgs {
         enumerated: &Enumerated,
     ) -> Result<Findings> {
         let wrong = |error: String| self.wrong(error);
-        let conversion = Conversion { schema, inferred: None, first_row, enumerated: Some(enumerated) };
+        let (enumerated_here, dates) = (Some(enumerated), tables.dates());
+        let conversion = Conversion { schema, inferred: None, first_row, enumerated: enumerated_here, dates };
         conversion.check(tables.first()).map_err(wrong)?;
         let (mut rows, mut growth, mut finder) = (0u64, Growth::new(schema), Finder::default());
         let mut additions = Additions::default();

@@ -22,6 +22,7 @@ use super::source::Source;
 use super::survey::{ArrayOptions, Survey, Surveyed};
 use super::table::Table;
 use super::tables::Tables;
+use super::zones;
 use crate::buffers::Buffers;
 use crate::compress;
 use crate::failure::{Failure, Result, one_line};
@@ -38,7 +39,7 @@ pub(super) fn create(
     err: &mut dyn Write,
 ) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
-    let Surveyed { schema, inferred, rows, mut left_out } = match source {
+    let Surveyed { schema, inferred, rows, mut left_out, zones } = match source {
         Source::Table(tables) => args.survey(tables, err)?,
         Source::Npy(npy) => {
             args.refuse_what_is_for_tables()?;
@@ -57,7 +58,7 @@ pub(super) fn create(
     }
     if args.dry_run {
         if let Source::Table(tables) = source {
-            args.check_tables(tables, Conversion::of_new(&described.schema, &inferred))?;
+            args.check_tables(tables, Conversion::of_new(&described.schema, &inferred, tables.dates()))?;
         }
         writeln!(out, "{:#}", Value::from(&json))?;
         return Ok(());
@@ -70,7 +71,7 @@ pub(super) fn create(
         if let Source::Table(tables) = source
             && !is_vacant(&storage).unwrap_or(false)
         {
-            args.check_tables(tables, Conversion::of_new(&described.schema, &inferred))?;
+            args.check_tables(tables, Conversion::of_new(&described.schema, &inferred, tables.dates()))?;
         }
     }
     let array = match options.begin_storage(storage.clone(), &described.schema) {
@@ -82,11 +83,12 @@ pub(super) fn create(
     report.cells = match source {
         Source::Npy(npy) => args.write_npy(npy, array.writer())?,
         Source::Table(tables) => {
-            let conversion = Conversion::of_new(array.writer().schema(), &inferred);
+            let conversion = Conversion::of_new(array.writer().schema(), &inferred, tables.dates());
             args.write_tables(tables, array.writer(), conversion, rows, &mut left_out)?
         }
     };
     report.left_out = left_out.len();
+    array.writer().write_metadata(&zones::metadata(&zones)).map_err(failed)?;
     array.finish().map_err(failed)?;
     report.print(args, out)
 }
@@ -114,6 +116,7 @@ impl ImportArgs {
             dims: self.dims.as_deref().map(parse_names).unwrap_or_default(),
             domains: &self.domain,
             types: parse_types(&self.types).map_err(usage)?,
+            dates: tables.dates(),
             dense: self.dense,
             allow_duplicates: self.allow_duplicates || self.duplicates == Some(Rule::Allow),
         };
@@ -124,8 +127,8 @@ impl ImportArgs {
         }
         let rule = self.rule(options.allow_duplicates, !options.dims.is_empty())?;
         let (mut survey, notes) =
-            Survey::begin(tables.first(), tables.is_whole(), &options).map_err(usage)?;
-        for note in notes {
+            Survey::begin(tables.samples(), tables.is_whole(), &options).map_err(usage)?;
+        for note in tables.note_of_names().into_iter().chain(notes) {
             // If standard error is closed, the array is nevertheless as the note would say.
             let _ = writeln!(err, "note: {}: {}", self.shown().display(), one_line(&note));
         }
@@ -158,7 +161,7 @@ impl ImportArgs {
     fn samples(&self, source: &Source, schema: &ArraySchema, inferred: &[String]) -> Result<Vec<Buffers>> {
         match source {
             Source::Npy(npy) => Ok(vec![npy.sample(MAX_SAMPLE_CELLS)]),
-            Source::Table(tables) => Conversion::of_new(schema, inferred)
+            Source::Table(tables) => Conversion::of_new(schema, inferred, tables.dates())
                 .columns(tables.first())
                 .map_err(|error| self.wrong(error)),
         }

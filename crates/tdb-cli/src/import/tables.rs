@@ -7,30 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::chunks::{Chunk, Chunks};
+use super::dates::DateFormats;
 use super::input::Input;
+use super::nearly;
+use super::notation::{Kind, Notation};
 use super::table::Table;
-use super::{csv, ndjson};
 use crate::failure::Failure;
 use crate::thresholds::{CHUNK, CHUNKS_PER_THREAD, FIRST_CHUNK};
-
-/// The notation of the rows of a file.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Notation {
-    /// Lines of cells with this character between them.
-    Delimited(char),
-    /// Objects in JSON.
-    Ndjson,
-}
-
-impl Notation {
-    /// The rows of a chunk, of which all but the first one have the columns of that one.
-    fn parse(self, chunk: &Chunk, names: &[String]) -> Result<Table, String> {
-        match self {
-            Self::Delimited(delimiter) => csv::parse(chunk, delimiter, names),
-            Self::Ndjson => ndjson::parse(chunk, names),
-        }
-    }
-}
 
 /// A table in a file, of which the first rows are in memory.
 #[derive(Debug)]
@@ -46,9 +29,9 @@ impl Tables {
     /// Reads the first rows.
     pub(super) fn new(input: Input, notation: Notation) -> Result<Self, String> {
         let file = input.open().map_err(|error| error.to_string())?;
-        let mut chunks = Chunks::new(file, notation);
+        let mut chunks = Chunks::new(file, &notation, None);
         let chunk = chunks.next(FIRST_CHUNK)?.unwrap_or_default();
-        let first = notation.parse(&chunk, &[])?;
+        let first = notation.parse(&chunk, None)?;
         let whole = chunks.is_at_end()?;
         Ok(Self { input, notation, first, whole })
     }
@@ -56,6 +39,22 @@ impl Tables {
     /// The first rows.
     pub(super) const fn first(&self) -> &Table {
         &self.first
+    }
+
+    /// The first rows of each file.
+    pub(super) const fn samples(&self) -> &[Table] {
+        core::slice::from_ref(&self.first)
+    }
+
+    /// What the user should know about the names of the columns.
+    pub(super) fn note_of_names(&self) -> Option<String> {
+        let Kind::Delimited(dialect) = &self.notation.kind else { return None };
+        nearly::names(self.first.all_names(), dialect)
+    }
+
+    /// The notations of dates.
+    pub(super) const fn dates(&self) -> &DateFormats {
+        &self.notation.dates
     }
 
     /// Whether the first rows are all rows.
@@ -66,7 +65,7 @@ impl Tables {
     /// The chunks of the file, from its beginning.
     fn chunks(&self) -> Result<Chunks, String> {
         let file = self.input.open().map_err(|error| error.to_string())?;
-        Ok(Chunks::new(file, self.notation))
+        Ok(Chunks::new(file, &self.notation, Some(self.first.all_names().len())))
     }
 
     /// The number of all rows. Of those that are not in memory, only the ends are looked at.
@@ -87,7 +86,7 @@ impl Tables {
         }
         let chunks = self.chunks().map_err(wrong)?;
         let made = |chunk: &Chunk| {
-            let names = if chunk.line == 1 { &[] } else { self.first.names() };
+            let names = (chunk.line != 1).then(|| self.first.all_names());
             self.notation.parse(chunk, names).map(|table| make(&table))
         };
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -184,6 +183,7 @@ fn visit_all<T>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::notation::Dialect;
     use super::*;
 
     /// A table that is longer than one batch, some of whose cells contain line feeds.
@@ -198,11 +198,11 @@ mod tests {
     type Seen = (u64, usize, String);
 
     fn tables(text: String, threads: usize) -> Vec<Result<Vec<Seen>, String>> {
-        let chunks = Chunks::new(Box::new(std::io::Cursor::new(text)), Notation::Delimited(','));
+        let notation = Notation::new(Kind::Delimited(Dialect::new(',')));
+        let chunks = Chunks::new(Box::new(std::io::Cursor::new(text)), &notation, Some(2));
         let names = ["number".to_owned(), "words".to_owned()];
         let make = |chunk: &Chunk| {
-            let names = if chunk.line == 1 { &[] } else { &names[..] };
-            let table = Notation::Delimited(',').parse(chunk, names)?;
+            let table = notation.parse(chunk, (chunk.line != 1).then_some(&names[..]))?;
             let rows = (table.before()..).zip(table.cells(0));
             Ok(rows.map(|(row, (line, cell))| (row, line, cell.text.to_owned())).collect())
         };
@@ -234,7 +234,8 @@ mod tests {
 
     #[test]
     fn a_thread_that_panics_is_an_error_and_nobody_waits_for_it() {
-        let chunks = Chunks::new(Box::new(std::io::Cursor::new(long(400_000))), Notation::Delimited(','));
+        let notation = Notation::new(Kind::Delimited(Dialect::new(',')));
+        let chunks = Chunks::new(Box::new(std::io::Cursor::new(long(400_000))), &notation, Some(2));
         let make = |chunk: &Chunk| {
             assert!(chunk.line == 1, "this is meant to panic");
             Ok(())

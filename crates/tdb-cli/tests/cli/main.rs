@@ -37,6 +37,7 @@ mod import_formats;
 mod import_growth;
 mod import_long;
 mod import_parallel;
+mod import_text;
 mod limits;
 mod log;
 mod ndjson;

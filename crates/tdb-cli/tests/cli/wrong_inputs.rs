@@ -135,7 +135,7 @@ const BROKEN: &[Wrong] = &[
     (
         &["import", "@/new", "@/people.json"],
         2,
-        &["--format csv, tsv, ndjson, npy, parquet, arrow or arrows is needed"],
+        &["--format csv, tsv, ndjson, json, npy, parquet, arrow or arrows is needed"],
     ),
     (
         &["create", "@/new", "--schema", "@/people.csv"],
