@@ -25,6 +25,7 @@ mod rows;
 mod same_coordinates;
 mod sorter;
 mod source;
+mod sources;
 mod survey;
 mod table;
 mod tables;
@@ -44,10 +45,11 @@ use crate::place::Stores;
 
 /// Runs the command.
 pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
+    args.find_files(stores)?;
     if args.has_batches() {
         return args.import_batches(stores, out, err);
     }
-    let source = args.source()?;
+    let source = args.source(stores)?;
     let storage = stores.storage(&args.array)?;
     if args.force || is_vacant(&storage).unwrap_or(false) {
         new::create(args, &source, storage, out, err)

@@ -20,6 +20,8 @@ pub(super) struct Chunk {
     pub(super) line: usize,
     /// The number of rows of the file before it, without the header.
     pub(super) before: u64,
+    /// The number of the file.
+    pub(super) file: usize,
 }
 
 /// Cuts the text of a file into chunks.
@@ -132,7 +134,7 @@ impl Chunks {
         }
         let behind = self.rest.split_off(self.whole);
         let text = core::mem::replace(&mut self.rest, behind);
-        let chunk = Chunk { text, line: self.line, before: self.before };
+        let chunk = Chunk { text, line: self.line, before: self.before, file: 0 };
         self.seen = self.seen.saturating_sub(self.whole);
         self.whole = 0;
         self.line = self.whole_lines.saturating_add(1);
@@ -141,10 +143,16 @@ impl Chunks {
         Ok(Some(chunk))
     }
 
+    /// The number of the rows that were looked at, without a header.
+    pub(super) const fn rows_passed(&self) -> u64 {
+        self.before
+    }
+
     /// The number of the rows, without a header. Only the ends of rows are looked at.
+    #[cfg(test)]
     pub(super) fn count(mut self, size: usize) -> Result<u64, String> {
         while self.next(size)?.is_some() {}
-        Ok(self.before)
+        Ok(self.rows_passed())
     }
 
     /// Whether all of the file is in chunks.
@@ -301,7 +309,7 @@ mod tests {
     fn cut(text: &str, kind: Kind, size: usize) -> Vec<(usize, u64, String)> {
         let mut chunks = of(text, kind, Some(2));
         let mut found = Vec::new();
-        while let Some(Chunk { text, line, before }) = chunks.next(size).unwrap() {
+        while let Some(Chunk { text, line, before, .. }) = chunks.next(size).unwrap() {
             found.push((line, before, String::from_utf8(text).unwrap()));
         }
         assert!(chunks.is_at_end().unwrap());

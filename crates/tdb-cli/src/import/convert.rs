@@ -162,7 +162,7 @@ impl<'s> Conversion<'s> {
                     self.append(field, text.as_deref().unwrap_or(cell.text), &mut data).map_err(wrong)?;
                 }
                 Some(size) if field.nullable => data.resize(start.saturating_add(size), 0),
-                Some(_) => return Err(wrong("is empty, but cells cannot be null".to_owned())),
+                Some(_) => return Err(wrong(null_refused(field))),
                 None => {}
             }
             let len = data.len().saturating_sub(start);
@@ -184,6 +184,15 @@ impl<'s> Conversion<'s> {
             validity: field.nullable.then_some(validity),
         })
     }
+}
+
+/// The error of an empty cell of a field that has no nulls.
+fn null_refused(field: &Field<'_>) -> String {
+    let remedy = match field.kind {
+        FieldKind::Attribute(_) => "; an array that is made with --types 'NAME=TYPE?' has room for null",
+        FieldKind::Dimension(_) => "",
+    };
+    format!("is empty, but cells cannot be null{remedy}")
 }
 
 /// Whether each cell of a field is a date or a time of day.

@@ -165,7 +165,7 @@ mod tests {
 
     /// The table of a file.
     fn parse(text: &[u8], delimiter: char) -> Result<Table, String> {
-        let chunk = Chunk { text: text.to_vec(), line: 1, before: 0 };
+        let chunk = Chunk { text: text.to_vec(), line: 1, before: 0, file: 0 };
         super::parse(&chunk, &Dialect::new(delimiter), &Nulls::default(), None)
     }
 
@@ -212,12 +212,12 @@ mod tests {
     #[test]
     fn chunks_behind_the_first_one_have_its_columns_and_no_header() {
         let names = ["a".to_owned(), "b".to_owned()];
-        let chunk = Chunk { text: b"2,\"z\n\"\n3,w\n".to_vec(), line: 4, before: 2 };
+        let chunk = Chunk { text: b"2,\"z\n\"\n3,w\n".to_vec(), line: 4, before: 2, file: 0 };
         let (dialect, nulls) = (Dialect::new(','), Nulls::default());
         let table = super::parse(&chunk, &dialect, &nulls, Some(&names)).unwrap();
         assert_eq!((table.before(), table.len(), table.line(0), table.line(1)), (2, 2, Some(4), Some(6)));
         assert_eq!(table.row(0).map(|cell| cell.text.to_owned()).collect::<Vec<_>>(), ["2", "z\n"]);
-        let wrong = Chunk { text: b"1\n".to_vec(), line: 9, before: 0 };
+        let wrong = Chunk { text: b"1\n".to_vec(), line: 9, before: 0, file: 0 };
         let wrong = super::parse(&wrong, &dialect, &nulls, Some(&names)).unwrap_err();
         assert_eq!(wrong, "line 9: there are 1 cells for 2 columns");
     }
@@ -236,7 +236,7 @@ mod tests {
     fn a_dialect_says_what_is_a_row_a_cell_and_a_name() {
         let rows = |text: &str, dialect: Dialect, nulls: &[&str]| {
             let nulls = Nulls::new(&nulls.iter().map(|null| (*null).to_owned()).collect::<Vec<_>>());
-            let chunk = Chunk { text: text.into(), line: 1, before: 0 };
+            let chunk = Chunk { text: text.into(), line: 1, before: 0, file: 0 };
             let table = super::parse(&chunk, &dialect, &nulls, None)?;
             let shown = |row: usize| {
                 let cells = table.row(row).map(|cell| if cell.mark == Mark::Null { "-" } else { cell.text });

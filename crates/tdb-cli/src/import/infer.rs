@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     fn chunk(text: impl Into<Vec<u8>>) -> Chunk {
-        Chunk { text: text.into(), line: 1, before: 0 }
+        Chunk { text: text.into(), line: 1, before: 0, file: 0 }
     }
 
     fn csv(text: &str) -> Table {

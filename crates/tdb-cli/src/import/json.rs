@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn objects_on_several_lines_are_rows_with_the_line_where_they_begin() {
         let parse = |text: &str| {
-            let chunk = Chunk { text: text.into(), line: 4, before: 2 };
+            let chunk = Chunk { text: text.into(), line: 4, before: 2, file: 0 };
             of_chunk(&chunk, &Nulls::default(), &[])
         };
         let table = parse("\u{feff},\n{\"a\": 1,\n \"b\": \"}\"},{\n\"b\":null}\n]").unwrap();

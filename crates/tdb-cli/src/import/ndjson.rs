@@ -94,7 +94,7 @@ mod tests {
 
     /// The table of a file.
     fn parse(text: &[u8]) -> Result<Table, String> {
-        super::parse(&Chunk { text: text.to_vec(), line: 1, before: 0 }, &Nulls::default(), &[])
+        super::parse(&Chunk { text: text.to_vec(), line: 1, before: 0, file: 0 }, &Nulls::default(), &[])
     }
 
     fn shown(table: &Table, row: usize) -> Vec<(&str, Mark)> {
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(shown(&table, 1), [("", Mark::Null), ("", Mark::Null), ("[1,2]", Mark::Text)]);
         assert_eq!((table.len(), table.line(1)), (2, Some(3)));
         let names = ["b".to_owned()];
-        let chunk = Chunk { text: b"{\"a\":1}".to_vec(), line: 7, before: 5 };
+        let chunk = Chunk { text: b"{\"a\":1}".to_vec(), line: 7, before: 5, file: 0 };
         let table = super::parse(&chunk, &Nulls::default(), &names).unwrap();
         assert_eq!((table.names().join(" "), table.before()), ("b a".to_owned(), 5));
         assert_eq!(shown(&table, 0), [("", Mark::Null), ("1", Mark::Open)]);
@@ -130,7 +130,7 @@ mod tests {
     fn strings_and_numbers_may_mean_null() {
         let nulls = Nulls::new(&["NA".to_owned(), "-999".to_owned()]);
         let text = b"{\"a\":\"NA\",\"b\":-999,\"c\":\"x\"}".to_vec();
-        let table = super::parse(&Chunk { text, line: 1, before: 0 }, &nulls, &[]).unwrap();
+        let table = super::parse(&Chunk { text, line: 1, before: 0, file: 0 }, &nulls, &[]).unwrap();
         assert_eq!(shown(&table, 0), [("", Mark::Null), ("", Mark::Null), ("x", Mark::Text)]);
     }
 }

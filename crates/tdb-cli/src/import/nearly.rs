@@ -147,7 +147,7 @@ mod tests {
 
     fn reason(cells: &[&str]) -> Option<String> {
         let text = format!("a\tb\n{}", cells.iter().map(|cell| format!("{cell}\t\n")).collect::<String>());
-        let chunk = Chunk { text: text.into(), line: 1, before: 0 };
+        let chunk = Chunk { text: text.into(), line: 1, before: 0, file: 0 };
         let table = csv::parse(&chunk, &Dialect::new('\t'), &Nulls::default(), None).unwrap();
         super::reason(&[table], "a")
     }

@@ -25,7 +25,7 @@ use super::tables::Tables;
 use super::zones;
 use crate::buffers::Buffers;
 use crate::compress;
-use crate::failure::{Failure, Result, one_line};
+use crate::failure::{Failure, Result};
 use crate::progress::Unit;
 use crate::ranges::parse_names;
 use crate::thresholds::MAX_SAMPLE_CELLS;
@@ -47,6 +47,9 @@ pub(super) fn create(
         }
     };
     let mut json = Json::from(schema);
+    if let Source::Table(tables) = source {
+        args.same_columns(tables)?;
+    }
     let parse = |json: &Json| schema::parse(&At::root(json), None).map_err(|error| args.wrong(error));
     let mut described = parse(&json)?;
     let mut report = Report { is_new: true, ..Report::default() };
@@ -109,6 +112,18 @@ impl ImportArgs {
         late
     }
 
+    /// Returns an error if a file lacks a column that another one has.
+    fn same_columns(&self, tables: &Tables) -> Result {
+        for table in tables.samples().iter().filter(|table| !table.is_of_objects()) {
+            let mut names = tables.samples().iter().flat_map(Table::names);
+            if let Some(name) = names.find(|name| table.column(name).is_none()) {
+                let lacks = format!("there is no column {name:?}, which another file has");
+                return Err(self.wrong(table.wrong(lacks)));
+            }
+        }
+        Ok(())
+    }
+
     /// The schema of a new array for a table.
     fn survey(&self, tables: &Tables, err: &mut dyn Write) -> Result<Surveyed> {
         let usage = |error: String| self.usage(error);
@@ -120,7 +135,7 @@ impl ImportArgs {
             dense: self.dense,
             allow_duplicates: self.allow_duplicates || self.duplicates == Some(Rule::Allow),
         };
-        if tables.is_whole() && tables.first().len() == 0 {
+        if tables.is_whole() && tables.samples().iter().all(|table| table.len() == 0) {
             return Err(
                 self.wrong("there are no cells, which say what types the columns of a new array have")
             );
@@ -130,7 +145,7 @@ impl ImportArgs {
             Survey::begin(tables.samples(), tables.is_whole(), &options).map_err(usage)?;
         for note in tables.note_of_names().into_iter().chain(notes) {
             // If standard error is closed, the array is nevertheless as the note would say.
-            let _ = writeln!(err, "note: {}: {}", self.shown().display(), one_line(&note));
+            let _ = writeln!(err, "{}", self.note(&note));
         }
         let meter = self.progress.bar("looking at types and coordinates", Unit::Rows, None);
         let wrong = |error: String| self.wrong(error);
@@ -151,7 +166,7 @@ impl ImportArgs {
             })?;
             found.into_iter().for_each(|(rows, spans)| survey.unite(rows, spans));
             let coordinates = |place| self.coordinates_at(tables, &options.dims, place);
-            left_out = self.left_out(finder, rule, "lines", true, &coordinates)?;
+            left_out = self.left_out(finder, rule, &|a, b| self.both(tables, a, b), true, &coordinates)?;
         }
         meter.clear();
         Ok(Surveyed { left_out, ..survey.finish().map_err(usage)? })
@@ -162,7 +177,7 @@ impl ImportArgs {
         match source {
             Source::Npy(npy) => Ok(vec![npy.sample(MAX_SAMPLE_CELLS)]),
             Source::Table(tables) => Conversion::of_new(schema, inferred, tables.dates())
-                .columns(tables.first())
+                .columns(tables.first()?)
                 .map_err(|error| self.wrong(error)),
         }
     }

@@ -4,13 +4,13 @@ use std::io::Read;
 
 use tdb_text::suggest::hint;
 
-use super::args::ImportArgs;
+use super::args::{ImportArgs, shown};
 use super::format::FileFormat;
-use super::input::Input;
 use super::notation::{Kind, Notation};
 use super::npy::Npy;
-use super::tables::Tables;
+use super::tables::{Tables, TextFile};
 use crate::failure::Result;
+use crate::place::Stores;
 
 /// The contents of a file.
 pub(super) enum Source {
@@ -20,7 +20,7 @@ pub(super) enum Source {
 
 impl ImportArgs {
     /// Opens the file.
-    pub(super) fn source(&self) -> Result<Source> {
+    pub(super) fn source(&self, stores: &Stores) -> Result<Source> {
         let needed = "--format csv, tsv, ndjson, json, npy, parquet, arrow or arrows is needed";
         let format = self.file_format().ok_or_else(|| self.usage(needed))?;
         if self.memory.is_some() {
@@ -38,26 +38,29 @@ impl ImportArgs {
             choice: self.text.choice(),
             dates: self.text.dates().map_err(|why| self.usage(why))?,
         };
-        let input = Input::new(&self.file).map_err(|error| self.wrong(error))?;
-        let source = if format == FileFormat::Npy {
-            let mut bytes = Vec::new();
-            let read = input.open().and_then(|mut file| file.read_to_end(&mut bytes));
-            read.map_err(|error| self.wrong(error))?;
-            Npy::parse(bytes).map(Source::Npy)
-        } else {
-            Tables::new(input, notation).map(|tables| Source::Table(Box::new(tables)))
-        };
-        let source = source.map_err(|error| self.wrong(error))?;
-        if let Source::Table(tables) = &source {
-            let names = tables.first().names();
-            if let Some(name) = tables.dates().names().find(|name| !names.iter().any(|known| known == name)) {
-                let hint = hint(name, names.iter().map(String::as_str));
-                let all = names.join(", ");
-                return Err(
-                    self.usage(format!("--date-format: there is no column {name:?} (there are {all}){hint}"))
-                );
-            }
+        let mut inputs = Vec::with_capacity(self.files().len());
+        for file in self.files() {
+            let name = (self.files().len() > 1).then(|| shown(file).display().to_string().into());
+            inputs.push(TextFile { name, input: self.input(file, stores)? });
         }
-        Ok(source)
+        if format == FileFormat::Npy {
+            let [file] = inputs.as_slice() else {
+                return Err(self.usage("NPY files are imported one at a time"));
+            };
+            let mut bytes = Vec::new();
+            let read = file.input.open().and_then(|mut file| file.read_to_end(&mut bytes));
+            read.map_err(|error| self.wrong(error))?;
+            return Npy::parse(bytes).map(Source::Npy).map_err(|error| self.wrong(error));
+        }
+        let tables = Tables::new(inputs, notation).map_err(|error| self.wrong(error))?;
+        if let Some(name) = tables.lacks(tables.dates().names()) {
+            let names = tables.first()?.names();
+            let hint = hint(name, names.iter().map(String::as_str));
+            let all = names.join(", ");
+            return Err(
+                self.usage(format!("--date-format: there is no column {name:?} (there are {all}){hint}"))
+            );
+        }
+        Ok(Source::Table(Box::new(tables)))
     }
 }

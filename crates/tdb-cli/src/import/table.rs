@@ -1,5 +1,7 @@
 //! A table of text, and its cells as bytes.
 
+use std::sync::Arc;
+
 use tdb_codec::to_u64;
 
 /// The type of a cell, as far as its notation tells.
@@ -44,8 +46,11 @@ pub(super) struct Table {
     chosen: Option<(Vec<usize>, Vec<String>)>,
     /// Whether rows say the names of their columns, so that what no row has is null.
     of_objects: bool,
-    /// The number of rows of the file before the first one.
+    /// The number of rows before the first one, in all files.
     before: u64,
+    /// The number of the file, and its name if there are several.
+    file: usize,
+    of: Option<Arc<str>>,
 }
 
 /// The line where a row begins, and its first cell.
@@ -175,7 +180,33 @@ impl Table {
 
     /// A line, for messages.
     pub(super) fn at(&self, line: usize) -> String {
-        format!("line {line}")
+        match &self.of {
+            Some(file) => format!("{file}: line {line}"),
+            None => format!("line {line}"),
+        }
+    }
+
+    /// The table of a file, which has a name if there are several.
+    pub(super) fn of_file(self, file: usize, of: Option<Arc<str>>) -> Self {
+        Self { file, of, ..self }
+    }
+
+    /// The table behind so many rows of other tables.
+    pub(super) fn behind(self, before: u64) -> Self {
+        Self { before, ..self }
+    }
+
+    /// The number of the file.
+    pub(super) const fn file(&self) -> usize {
+        self.file
+    }
+
+    /// What is wrong with all of a table, for messages.
+    pub(super) fn wrong(&self, what: String) -> String {
+        match &self.of {
+            Some(file) => format!("{file}: {what}"),
+            None => what,
+        }
     }
 
     /// The lines where the rows begin.

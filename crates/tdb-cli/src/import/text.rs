@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_not_utf8_is_named() {
-        let chunk = |text: &[u8]| Chunk { text: text.to_vec(), line: 1, before: 0 };
+        let chunk = |text: &[u8]| Chunk { text: text.to_vec(), line: 1, before: 0, file: 0 };
         let text = chunk(b"\xef\xbb\xbfa\nb\xff\n");
         let mut lines = Lines::new(&text);
         assert_eq!(lines.next(), Ok(Some((1, "a\n"))));

@@ -33,6 +33,7 @@ mod groups;
 mod import;
 mod import_duplicates;
 mod import_enumerations;
+mod import_files;
 mod import_formats;
 mod import_growth;
 mod import_long;
