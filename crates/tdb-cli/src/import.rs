@@ -8,6 +8,7 @@ mod convert;
 mod csv;
 mod dates;
 mod duplicates;
+mod encoding;
 mod enumerations;
 mod existing;
 mod format;

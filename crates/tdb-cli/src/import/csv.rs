@@ -204,7 +204,9 @@ mod tests {
         assert_eq!(wrong(b"a\n1,2"), format!("line 2: there are 2 cells for 1 columns{skip}"));
         let delimiter = "; --delimiter ';' says what is between cells";
         assert_eq!(wrong(b"a;b\n1,5;2"), format!("line 2: there are 2 cells for 1 columns{delimiter}"));
-        assert_eq!(wrong(b"a\n1\n\xff\n"), "line 3: the text is not valid UTF-8 at byte 1 of the line");
+        assert!(
+            wrong(b"a\n1\n\xff\n").starts_with("line 3: the text is not valid UTF-8 at byte 1 of the line")
+        );
         assert_eq!(wrong(b""), "there is no header");
         assert_eq!(parse(b"a\n", ',').unwrap().len(), 0);
     }

@@ -2,6 +2,7 @@
 //! columns are imported.
 
 use clap::ValueEnum;
+use encoding_rs::Encoding;
 use tdb_text::suggest::hint;
 
 use super::chunks::Chunk;
@@ -19,6 +20,8 @@ pub(super) struct Notation {
     pub(super) choice: Choice,
     /// The notations of dates.
     pub(super) dates: DateFormats,
+    /// The encoding of the text; `None` for UTF-8.
+    pub(super) encoding: Option<&'static Encoding>,
 }
 
 /// The kind of text that rows are.
@@ -77,7 +80,8 @@ impl Notation {
     /// Rows of this kind, all columns of which are imported.
     #[cfg(test)]
     pub(super) fn new(kind: Kind) -> Self {
-        Self { kind, nulls: Nulls::default(), choice: Choice::default(), dates: DateFormats::default() }
+        let (nulls, choice) = (Nulls::default(), Choice::default());
+        Self { kind, nulls, choice, dates: DateFormats::default(), encoding: None }
     }
 
     /// The rows of a chunk. The first chunk of a file says the names of the columns; others are

@@ -36,6 +36,7 @@ impl ImportArgs {
             },
             nulls: self.text.nulls(),
             choice: self.text.choice(),
+            encoding: self.text.encoding(),
             dates: self.text.dates().map_err(|why| self.usage(why))?,
         };
         let mut inputs = Vec::with_capacity(self.files().len());

@@ -11,6 +11,7 @@ use tdb_codec::{to_u64, to_usize};
 
 use super::chunks::{Chunk, Chunks};
 use super::dates::DateFormats;
+use super::encoding;
 use super::input::Input;
 use super::nearly;
 use super::notation::{Kind, Notation};
@@ -46,6 +47,10 @@ impl TextFile {
     /// The chunks of the file, which has so many columns.
     fn chunks(&self, notation: &Notation, columns: Option<usize>) -> Result<Chunks, String> {
         let file = self.input.open().map_err(|error| self.wrong(error))?;
+        let file = match notation.encoding {
+            Some(encoding) => encoding::decoded(file, encoding),
+            None => file,
+        };
         Ok(Chunks::new(file, notation, columns))
     }
 }

@@ -2,8 +2,10 @@
 //! columns are imported.
 
 use clap::Args as Group;
+use encoding_rs::{Encoding, UTF_8};
 
 use super::dates::DateFormats;
+use super::encoding;
 use super::notation::{Choice, Dialect, Header, Nulls, Quote, parse_comment, parse_delimiter, parse_quote};
 use crate::ranges::parse_names;
 
@@ -37,6 +39,10 @@ pub(crate) struct TextArgs {
     /// quotes have no meaning. Default: ".
     #[arg(long, value_name = "CHAR", value_parser = parse_quote, help_heading = "Text")]
     quote: Option<Quote>,
+    /// The encoding of the text, by a name such as latin1, windows-1252, utf-16le, shift_jis or gbk
+    /// (https://encoding.spec.whatwg.org lists them). Default: utf-8.
+    #[arg(long, value_name = "NAME", value_parser = encoding::parse, help_heading = "Text")]
+    encoding: Option<&'static Encoding>,
     /// How dates or times of day are written that are not in ISO 8601: %d/%m/%Y, or NAME=%H:%M for
     /// one column; may be given several times. Known are %Y, %y, %m, %b (a name), %d, %H, %I with
     /// %p, %M, %S, %f (a fraction), %z (an offset), %F, %T, %R and %D. Dates without a clock become
@@ -80,6 +86,11 @@ impl TextArgs {
         Nulls::new(&self.null)
     }
 
+    /// The encoding of the text, unless it is UTF-8, which is looked at with the cells.
+    pub(super) fn encoding(&self) -> Option<&'static Encoding> {
+        self.encoding.filter(|encoding| *encoding != UTF_8)
+    }
+
     /// The notations of dates.
     pub(super) fn dates(&self) -> Result<DateFormats, String> {
         DateFormats::parse(&self.date_format)
@@ -106,7 +117,11 @@ impl TextArgs {
 
     /// An option that was given, but is for text only.
     pub(super) fn of_text(&self) -> Option<&'static str> {
-        let options = [("--null", !self.null.is_empty()), ("--date-format", !self.date_format.is_empty())];
+        let options = [
+            ("--null", !self.null.is_empty()),
+            ("--date-format", !self.date_format.is_empty()),
+            ("--encoding", self.encoding.is_some()),
+        ];
         options.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 

@@ -118,7 +118,6 @@ fn columns_become_coordinates_and_the_array_grows_with_them() {
         "there is no column \"statoin\" (there are station, day, heat); did you mean",
     );
     wrong(&["--types", "hat=float32"], "--types: there is no column \"hat\"");
-    wrong(&["--types", "heat=blob"], "there is no way from Float64");
     wrong(&["--null", "NA"], "--null is only for text");
     wrong(&["--delimiter", ";"], "--delimiter is only for CSV files");
     wrong(&["--dims", "day", "--domain", "dy=1..2"], "dy");

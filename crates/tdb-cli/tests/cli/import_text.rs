@@ -256,3 +256,30 @@ fn a_wrong_delimiter_or_header_is_told() {
         "--header no and --names say that the first line has cells",
     );
 }
+
+#[test]
+fn text_may_be_in_another_encoding() {
+    let scratch = Scratch::new();
+    let table = file(&scratch, "t.csv", b"a,b\n1,caf\xe9\n2,\"\xfc\"\n");
+    let array = scratch.path().join("array");
+    let import = ["import", text(&array), text(&table)];
+    refused(
+        &import,
+        1,
+        "line 2: the text is not valid UTF-8 at byte 6 of the line: --encoding names another",
+    );
+    said(&[&import[..], &["--encoding", "latin1"]].concat());
+    assert_eq!(csv(text(&array)), "row,a,b\n0,1,café\n1,2,ü\n");
+    let wide: Vec<u8> = "\u{feff}a\tb\n3\t€\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let wide = file(&scratch, "wide.tsv", wide);
+    said(&["import", text(&array), text(&wide), "--encoding", "utf-16le"]);
+    assert!(csv(text(&array)).ends_with("2,3,€\n"));
+    let bad = file(&scratch, "bad.csv", b"a,b\n1,x\n2,\x81\xff\n");
+    refused(
+        &["import", text(&array), text(&bad), "--encoding", "shift_jis"],
+        1,
+        "line 3: the bytes are no text in Shift_JIS",
+    );
+    let outcome = tdb(&["import", text(&array), text(&table), "--encoding", "latin"]);
+    assert!(outcome.code == 2 && outcome.err.contains("a name of an encoding is needed"), "{}", outcome.err);
+}
