@@ -44,6 +44,8 @@ pub struct Mapping {
     enumerations: Arc<HashMap<String, Known>>,
     /// Whether plain columns of enumerated attributes have values.
     plain_values: bool,
+    /// The time zones of fields, whose times are those of UTC.
+    zones: Arc<HashMap<String, Arc<str>>>,
 }
 
 /// An enumeration, and its values as an array if they are needed.
@@ -54,7 +56,8 @@ struct Known {
 }
 
 impl Mapping {
-    /// The mapping of an open array. Reads the enumerations of all attributes.
+    /// The mapping of an open array. Reads the enumerations of all attributes, and where there are
+    /// times the metadata, which may name their zones ([`metadata::TIMEZONE`]).
     ///
     /// # Errors
     /// A missing or damaged enumeration, or one whose text is not UTF-8.
@@ -69,7 +72,8 @@ impl Mapping {
     /// # Errors
     /// As [`Self::of`].
     pub fn of_fields(array: &Array, fields: &[&str], options: Options) -> Result<Self> {
-        Self::new(array.schema(), enumerations(array, fields)?, options)
+        let zones = Arc::new(metadata::zones(array)?);
+        Ok(Self { zones, ..Self::new(array.schema(), enumerations(array, fields)?, options)? })
     }
 
     /// The mapping of an array with this schema and these enumerations, which may be anywhere, or
@@ -88,7 +92,13 @@ impl Mapping {
             Ok((enumeration.name.clone(), Known { enumeration, values }))
         });
         let enumerations = Arc::new(known.collect::<Result<HashMap<_, _>>>()?);
-        Ok(Self { schema: Arc::new(schema.clone()), options, enumerations, plain_values: false })
+        Ok(Self {
+            schema: Arc::new(schema.clone()),
+            options,
+            enumerations,
+            plain_values: false,
+            zones: Arc::default(),
+        })
     }
 
     /// The same, but batches that are written have values in plain columns of enumerated
@@ -178,7 +188,14 @@ impl Mapping {
                 let ordered = known.is_some_and(|known| known.enumeration.ordered);
                 Field::new(name, data_type, true).with_dict_is_ordered(ordered)
             }
-            None => Field::new(name, types::data_type(datatype, cell_val_num, &self.options), nullable),
+            None => {
+                let zone = self.zones.get(name);
+                let data_type = match zone.zip(types::unit_of(datatype, cell_val_num)) {
+                    Some((zone, unit)) => DataType::Timestamp(unit, Some(zone.clone())),
+                    None => types::data_type(datatype, cell_val_num, &self.options),
+                };
+                Field::new(name, data_type, nullable)
+            }
         };
         field.with_metadata(said)
     }

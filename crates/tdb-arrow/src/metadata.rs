@@ -1,10 +1,13 @@
 //! Stores what Arrow cannot represent as metadata of schemas and fields.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use tdb_array::schema::{ArraySchema, CellValNum, Datatype, Enumeration};
+use tdb_array::Array;
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype, Enumeration, Field, FieldKind};
 
 use crate::error::{Error, Result};
+use crate::types;
 
 /// In the metadata of a schema: the array's schema, as the format stores it at its version, in
 /// hexadecimal digits.
@@ -27,6 +30,53 @@ pub const ENUMERATION_ORDERED: &str = "tdb:enumeration_ordered";
 pub const ENUMERATION_DATATYPE: &str = "tdb:enumeration_datatype";
 /// In the metadata of a field: the number of values of each of its enumeration's values, or `var`.
 pub const ENUMERATION_CELL_VAL_NUM: &str = "tdb:enumeration_cell_val_num";
+
+/// The key of an array's metadata under which a field has a property: `__tiledb_attr.NAME.KEY`, or
+/// `__tiledb_dim.NAME.KEY` of a dimension.
+///
+/// ```
+/// use tdb_arrow::metadata::{TIMEZONE, field_key};
+///
+/// assert_eq!(field_key("seen", false, TIMEZONE), "__tiledb_attr.seen.timezone");
+/// ```
+#[must_use]
+pub fn field_key(field: &str, is_dimension: bool, key: &str) -> String {
+    let prefix = if is_dimension { "__tiledb_dim" } else { "__tiledb_attr" };
+    format!("{prefix}.{field}.{key}")
+}
+
+/// The property of a field that is the time zone of its times, which are stored as times of UTC.
+pub const TIMEZONE: &str = "timezone";
+
+/// The time zones that the metadata of an array names, by field. A text that cannot be the name of
+/// a zone or an offset is none: anybody may have written it.
+pub(crate) fn zones(array: &Array) -> Result<HashMap<String, Arc<str>>, tdb_array::Error> {
+    let is_time = |field: &Field<'_>| types::unit_of(field.datatype, field.cell_val_num).is_some();
+    let times: Vec<Field<'_>> = array.schema().fields().filter(is_time).collect();
+    if times.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let metadata = array.metadata()?;
+    let zone = |field: &Field<'_>| {
+        let is_dimension = matches!(field.kind, FieldKind::Dimension(_));
+        let value = metadata.get(field_key(field.name, is_dimension, TIMEZONE).as_bytes())?;
+        let is_text = matches!(value.datatype, Datatype::StringUtf8 | Datatype::StringAscii | Datatype::Char);
+        let zone = str::from_utf8(&value.data).ok().filter(|zone| is_text && is_zone(zone))?;
+        Some((field.name.to_owned(), Arc::from(zone)))
+    };
+    Ok(times.iter().filter_map(zone).collect())
+}
+
+/// Whether a text may be the name of a zone (`Europe/Rome`) or an offset (`+02:00`).
+fn is_zone(text: &str) -> bool {
+    let is_offset = match text.as_bytes() {
+        [b'+' | b'-', a, b, b':', c, d] => [a, b, c, d].into_iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+');
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(plain);
+    is_offset || is_name && (text.contains('/') || matches!(text, "UTC" | "GMT"))
+}
 
 /// Metadata of Arrow.
 pub(crate) type Metadata = HashMap<String, String>;
@@ -115,4 +165,21 @@ pub(crate) fn type_of(
 /// The boolean under this key, if it is there.
 pub(crate) fn flag(metadata: &Metadata, key: &str) -> Option<bool> {
     metadata.get(key).and_then(|value| value.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_be_a_zone_is_one() {
+        for zone in
+            ["UTC", "GMT", "+02:00", "-03:30", "Europe/Rome", "America/Argentina/Buenos_Aires", "Etc/GMT+5"]
+        {
+            assert!(is_zone(zone), "{zone}");
+        }
+        for text in ["", "local", "+2", "+02:0x", "/x", "Europe/Röme", "a b/c", "+0200"] {
+            assert!(!is_zone(text), "{text}");
+        }
+    }
 }

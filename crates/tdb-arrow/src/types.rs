@@ -108,6 +108,14 @@ fn number(datatype: Datatype, options: &Options) -> Option<DataType> {
     }
 }
 
+/// The unit of the timestamps that cells of this type are in Arrow, if they are.
+pub(crate) fn unit_of(datatype: Datatype, cell_val_num: CellValNum) -> Option<TimeUnit> {
+    match value(datatype).0 {
+        Value::Number(DataType::Timestamp(unit, None)) if cell_val_num == CellValNum::ONE => Some(unit),
+        _ => None,
+    }
+}
+
 /// Whether values are bytes that form texts or blobs.
 pub(crate) fn is_bytes(datatype: Datatype) -> bool {
     matches!(value(datatype).0, Value::Text | Value::Byte)
@@ -199,9 +207,7 @@ fn infer_value(arrow: &DataType) -> Result<Datatype, &'static str> {
         A::Float32 => D::Float32,
         A::Float64 => D::Float64,
         A::Boolean => D::Bool,
-        A::Timestamp(_, Some(zone)) if !is_utc(zone) => {
-            return Err("TileDB has no time zones: convert it to UTC");
-        }
+        // Values are times of UTC whatever the zone is, which is metadata of an array.
         A::Timestamp(TimeUnit::Second, _) => D::DatetimeSec,
         A::Timestamp(TimeUnit::Millisecond, _) | A::Date64 => D::DatetimeMs,
         A::Timestamp(TimeUnit::Microsecond, _) => D::DatetimeUs,
@@ -225,10 +231,6 @@ fn infer_value(arrow: &DataType) -> Result<Datatype, &'static str> {
         }
         _ => return Err("a cell has one value, or a list of numbers: split it into several columns"),
     })
-}
-
-fn is_utc(zone: &str) -> bool {
-    matches!(zone, "UTC" | "utc" | "Z" | "Etc/UTC" | "+00:00" | "-00:00" | "+0000" | "+00")
 }
 
 /// The datatype of a new field for an Arrow type, and its number of values per cell. Not for

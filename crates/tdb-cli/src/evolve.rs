@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args as Group;
 use serde_json::json;
 use tdb_array::schema::CellValNum;
-use tdb_array::write::SchemaEvolution;
+use tdb_array::write::{MetadataChanges, SchemaEvolution};
 use tdb_array::{Array, OpenOptions, TimeWindow};
 use tdb_schema::{Attribute, Dimension, Range};
 use tdb_text::parse::parse_value;
@@ -111,12 +111,27 @@ pub(crate) fn run(args: &EvolveArgs, stores: &Stores, out: &mut dyn Write) -> Re
         return Err(usage(what.to_owned()));
     }
     let key = args.lock.apply(args.change.options()?).evolve_storage(storage, &evolution).map_err(failed)?;
+    // What the metadata says of a field goes with it.
+    let metadata = array.metadata().map_err(failed)?;
+    let of_dropped = |key: &&[u8]| args.drop.iter().any(|name| is_of(key, name));
+    let gone = metadata.iter().map(|(key, _)| key).filter(of_dropped);
+    let gone = gone.fold(MetadataChanges::new(), MetadataChanges::remove);
+    if !gone.is_empty() {
+        let writer = args.change.options()?.open_storage(stores.storage(&args.array)?).map_err(failed)?;
+        writer.write_metadata(&gone).map_err(failed)?;
+    }
     if args.json {
         writeln!(out, "{:#}", json!({"array": shown(&args.array), "schema": key}))?;
     } else {
         writeln!(out, "{key}")?;
     }
     Ok(())
+}
+
+/// Whether a key of metadata is about an attribute with this name: `__tiledb_attr.NAME.KEY`.
+fn is_of(key: &[u8], attribute: &str) -> bool {
+    let behind = key.strip_prefix(b"__tiledb_attr.").and_then(|key| key.strip_prefix(attribute.as_bytes()));
+    behind.is_some_and(|behind| behind.strip_prefix(b".").is_some_and(|key| !key.contains(&b'.')))
 }
 
 /// Parses `NAME:TYPE`, optionally followed by `[]`, `[N]` and `?`.

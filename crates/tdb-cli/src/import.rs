@@ -6,27 +6,35 @@ mod batches;
 mod chunks;
 mod convert;
 mod csv;
+mod dates;
 mod duplicates;
+mod encoding;
 mod enumerations;
 mod existing;
 mod format;
 mod grow;
 mod infer;
 mod input;
+mod json;
 mod ndjson;
+mod nearly;
 mod new;
+mod notation;
 mod npy;
 mod report;
 mod rows;
 mod same_coordinates;
 mod sorter;
 mod source;
+mod sources;
 mod survey;
 mod table;
 mod tables;
 mod target;
 mod text;
+mod text_args;
 mod write;
+mod zones;
 
 use std::io::Write;
 
@@ -38,10 +46,11 @@ use crate::place::Stores;
 
 /// Runs the command.
 pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
+    args.find_files(stores)?;
     if args.has_batches() {
         return args.import_batches(stores, out, err);
     }
-    let source = args.source()?;
+    let source = args.source(stores)?;
     let storage = stores.storage(&args.array)?;
     if args.force || is_vacant(&storage).unwrap_or(false) {
         new::create(args, &source, storage, out, err)

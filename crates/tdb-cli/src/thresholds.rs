@@ -57,6 +57,8 @@ pub(crate) const IMPORT_MEMORY: MemoryBudget = MemoryBudget::from_bytes(512 << 2
 /// The share of that memory that the file has, and the cells that are being written: a half each.
 #[cfg(feature = "convert")]
 pub(crate) const IMPORT_MEMORY_DIVISOR: u64 = 2;
+/// Bytes of a file in a store that are asked for at once.
+pub(crate) const STORE_PIECE: usize = 8 << 20;
 /// Bytes of a text that are read at once.
 pub(crate) const TEXT_BUFFER: usize = 1 << 17;
 /// Records that are sorted in memory: 24 MiB of them.
@@ -65,6 +67,10 @@ pub(crate) const MAX_SORT_RECORDS: usize = 1 << 20;
 pub(crate) const MERGE_BUFFER_RECORDS: usize = 1 << 18;
 /// Bytes of the first batch of a table, from which the types of columns are inferred.
 pub(crate) const FIRST_CHUNK: usize = 4 << 20;
+/// Bytes of the first batches of several tables together, and at least of one of them, which must
+/// have the header.
+pub(crate) const FIRST_CHUNKS: usize = 16 << 20;
+pub(crate) const MIN_FIRST_CHUNK: usize = 64 << 10;
 /// Bytes of the other batches of a table.
 pub(crate) const CHUNK: usize = 1 << 20;
 /// Batches of a table for each thread that may be in memory.

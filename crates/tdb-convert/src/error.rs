@@ -41,6 +41,24 @@ pub enum Error {
         /// The field.
         field: String,
     },
+    /// A column cannot be cast as it was asked for.
+    #[error("{file}: column {column:?} cannot be cast: {what}")]
+    Cast {
+        /// The name that the caller gave to the file.
+        file: String,
+        /// The column.
+        column: String,
+        /// The fault.
+        what: String,
+    },
+    /// A file has other columns than the one before it.
+    #[error("{file}: {what}")]
+    Differs {
+        /// The name that the caller gave to the file.
+        file: String,
+        /// The difference.
+        what: String,
+    },
     /// The output cannot be written.
     #[error("the file cannot be written: {0}")]
     Output(String),

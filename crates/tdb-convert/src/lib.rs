@@ -80,6 +80,6 @@ pub use self::import::{append, check, fit};
 pub use self::metadata::{SUBARRAY, Subarray, enumeration_key};
 pub use self::new::{NewArray, Rows, dimensions, make_room, open_domain};
 pub use self::sink::{BatchSink, Compression, SinkOptions, sink};
-pub use self::source::Source;
+pub use self::source::{ColumnCast, SCALE, Source};
 pub use self::spans::{Spans, Watch};
 pub use tdb_arrow;

@@ -1,6 +1,8 @@
 //! Where record batches come from: a file of one of the formats, read batch by batch.
 
+mod cast;
 mod ipc;
+mod joined;
 mod parquet;
 
 use std::collections::VecDeque;
@@ -13,6 +15,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
+use self::cast::Casts;
+pub use self::cast::{ColumnCast, SCALE};
 use self::ipc::Messages;
 use self::parquet::ParquetFile;
 use crate::error::{Error, FileProblem, Result};
@@ -26,6 +30,9 @@ pub struct Source {
     numbered: Option<Numbers>,
     left_out: Option<LeftOut>,
     inner: Option<Inner>,
+    casts: Casts,
+    /// The files whose batches follow.
+    others: VecDeque<Self>,
 }
 
 /// Rows that are left out of the batches.
@@ -118,6 +125,8 @@ impl Source {
                     numbered: None,
                     left_out: None,
                     inner: Some(Inner::Parquet(Box::new(file))),
+                    casts: Casts::default(),
+                    others: VecDeque::new(),
                 })
             }
             Format::Arrow => {
@@ -147,7 +156,35 @@ impl Source {
             numbered: None,
             left_out: None,
             inner: Some(Inner::Ipc(Box::new(messages))),
+            casts: Casts::default(),
+            others: VecDeque::new(),
         }
+    }
+
+    /// Makes other types of columns: those that are wanted, and of decimals of at most 18 digits
+    /// the integers that they are without their points. Before the first batch, and before
+    /// [`Self::followed_by`].
+    ///
+    /// # Errors
+    /// A type that the column cannot become. Values that do not fit their type are an error of the
+    /// batch.
+    pub fn cast(mut self, wanted: &[ColumnCast]) -> Result<Self> {
+        (self.casts, self.schema) = Casts::new(&self.name, &self.schema, wanted)?;
+        Ok(self)
+    }
+
+    /// Continues with the batches of other files, which have columns of the same names and types in
+    /// any order. A column may be null if it may be in one of the files. Before the first batch.
+    ///
+    /// # Errors
+    /// A file with other columns.
+    pub fn followed_by(mut self, others: impl IntoIterator<Item = Self>) -> Result<Self> {
+        for other in others {
+            self.schema = joined::schema(&self, &other)?;
+            self.rows = self.rows.zip(other.rows).and_then(|(rows, more)| rows.checked_add(more));
+            self.others.push_back(other);
+        }
+        Ok(self)
     }
 
     /// Reads only these columns, in the order of the file. Before the first batch.
@@ -163,6 +200,7 @@ impl Source {
         let mut chosen = columns.iter().map(index).collect::<Result<Vec<usize>>>()?;
         chosen.sort_unstable();
         chosen.dedup();
+        self.casts = self.casts.only(&chosen);
         let fields = chosen.iter().filter_map(|index| self.schema.fields().get(*index).cloned());
         self.schema =
             Schema::new_with_metadata(fields.collect::<Vec<_>>(), self.schema.metadata().clone()).into();
@@ -171,6 +209,8 @@ impl Source {
             Some(Inner::Ipc(messages)) => messages.choose(chosen),
             None => {}
         }
+        let others = core::mem::take(&mut self.others);
+        self.others = others.into_iter().map(|other| other.only(columns)).collect::<Result<_>>()?;
         Ok(self)
     }
 
@@ -256,12 +296,17 @@ impl Source {
             Inner::Parquet(file) => file.next_batch(),
             Inner::Ipc(messages) => messages.next_batch(),
         })?;
-        let Some(batch) = batch else { return Ok(None) };
+        let Some(batch) = batch else {
+            let Some(next) = self.others.pop_front() else { return Ok(None) };
+            (self.name, self.inner, self.casts) = (next.name, next.inner, next.casts);
+            return self.read();
+        };
+        let batch = self.casts.batch(&self.name, batch, &self.schema)?;
         let own = self.schema.fields().len().saturating_sub(usize::from(self.numbered.is_some()));
-        if !batch.schema_ref().fields().iter().eq(self.schema.fields().iter().take(own)) {
+        let batch = joined::fitted(batch, &self.schema, own).ok_or_else(|| {
             let problem = FileProblem::Damaged("a batch has other columns than the file".to_owned());
-            return Err(Error::file(&self.name, problem));
-        }
+            Error::file(&self.name, problem)
+        })?;
         match &mut self.numbered {
             Some(numbers) => {
                 let numbered = numbers.number(&batch, &self.schema);

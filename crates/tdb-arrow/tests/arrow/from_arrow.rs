@@ -79,6 +79,7 @@ fn what_the_format_stores_otherwise_comes_back_as_that() {
     let instants = [5, -6];
     let plain = TimestampNanosecondArray::from(instants.to_vec());
     comes_back(plain.clone().with_timezone("UTC"), &plain);
+    comes_back(plain.clone().with_timezone("Europe/Rome"), &plain);
     comes_back(Date64Array::from(instants.to_vec()), &TimestampMillisecondArray::from(instants.to_vec()));
     comes_back(
         Time64MicrosecondArray::from(instants.to_vec()),

@@ -1,5 +1,6 @@
 //! The command line of `tdb import`.
 
+use core::cell::OnceCell;
 use core::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -8,32 +9,36 @@ use tdb_array::MemoryBudget;
 use tdb_array::schema::{ArraySchema, ArrayType};
 
 use super::duplicates::Rule;
-use super::format::{FileFormat, parse_delimiter};
+use super::format::FileFormat;
 use super::input;
+use super::text_args::TextArgs;
 use crate::args::{ChangeArgs, LockArgs};
 use crate::compress::Compress;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, one_line};
 use crate::progress::ProgressArgs;
 use crate::ranges::parse_names;
 
-/// Write the cells of a CSV, TSV, NDJSON, NPY, Parquet or Arrow file into an array, which is
-/// created if it does not exist.
+/// Write the cells of CSV, TSV, JSON, NPY, Parquet or Arrow files into an array, which is created
+/// if it does not exist.
 ///
-/// The schema of a new array is derived from the file: --dry-run shows it, in the format that tdb
-/// create takes. A CSV or TSV file must begin with the names of its columns. A table becomes a
-/// sparse array. With --dims, these columns become the coordinates; without, a dimension numbers
+/// Several files are imported together: all of them or none. The schema of a new array is derived
+/// from the files: --dry-run shows it, in the format that tdb create takes. A CSV or TSV file
+/// begins with the names of its columns, unless --header no says that it does not. A table becomes
+/// a sparse array. With --dims, these columns become the coordinates; without, a dimension numbers
 /// the rows, and the rows of later files follow those that are there. With --dense, the array is
 /// dense along the rows. An NPY file becomes a dense array, and a file that tdb export wrote the
 /// array that it is from. Text may be compressed with gzip or Zstandard. Builds with the feature
 /// convert read Parquet and Arrow files.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-An empty cell of a CSV file is null, \"\" is an empty string. A column contains integers, booleans (true, True, TRUE), numbers \
+An empty cell of a CSV file is null, \"\" is an empty string; --null NA says that NA is null, too. Blank lines are no rows, except in a \
+file of one column, where they are empty cells. A column contains integers, booleans (true, True, TRUE), numbers \
 (also nan and inf) or dates if all of its cells do, otherwise text. Integers with leading zeros (01234) are text in a new array, and \
 a note says so. Of a long file, the first 4 MiB decide, and all columns may be null; a later row that does not fit is an error, and \
---types gives the right type. NDJSON files have one object on each line; its keys are the columns, and a key that is missing is null.
+--types gives the right type. NDJSON files have one object on each line, JSON files a list of objects; their keys are the columns, and a key that is missing is null.
 
-The columns of Parquet and Arrow files have types, which arrays keep; an error names a type that arrays do not have. Without --dims and --dense, the schema in a file that tdb export wrote is used.
+The columns of Parquet and Arrow files have types, which arrays keep; --types casts columns. Times with a zone are stored in UTC, \
+decimals of up to 18 digits as integers, and the metadata of the array says so. An error names a type that arrays do not have: --drop leaves its column out. Without --dims and --dense, the schema in a file that tdb export wrote is used.
 
 An existing array determines the types: a sparse one takes tables, a dense one NPY files of its shape, from the \
 low end of its domain on, and what was exported from a dense array, where it was; cells that are there only with --overwrite. The domain of a sparse array is wide, so that later files \
@@ -49,23 +54,31 @@ Examples:
   tdb import weather weather.csv --dims station,time --dry-run
   tdb import weather weather.csv --dims station,time --compress small
   tdb import weather weather.csv --dims station,time --domain 'time=2000-01-01..2099-12-31'
-  tdb import weather more.csv.gz --delimiter ';'
+  tdb import weather more.csv.gz --delimiter ';' --null NA --null -999
+  tdb import log log.txt --format csv --header no --names time,level,text --comment '#'
   tdb import people people.csv --types 'zip=string,height=float32' --force
   tdb import events events.ndjson --dims id
+  tdb import weather '2024-*.csv' s3://bucket/weather/2025.csv
   curl https://example.com/table.tsv | tdb import table - --format tsv
   tdb import image image.npy
   tdb import trips trips.parquet --dims pickup")]
 pub(crate) struct ImportArgs {
     /// Folder of the array, which is created if it does not exist.
     pub(super) array: PathBuf,
-    /// The file; - for standard input.
-    pub(super) file: PathBuf,
+    /// The files, which are imported together; - for standard input. A name in quotes with *, ? or
+    /// [ is a pattern. Also URLs of stores, such as s3://bucket/table.csv.
+    #[arg(required = true, value_name = "FILE")]
+    pub(super) given: Vec<PathBuf>,
+    /// The files that are meant by that.
+    #[arg(skip)]
+    pub(super) found: OnceCell<Vec<PathBuf>>,
     /// Columns to use as coordinates of a new array, separated by commas.
     #[arg(long, value_name = "A,B")]
     pub(super) dims: Option<String>,
-    /// The types of columns of a new array, instead of those that fit the first rows; tdb create
-    /// --help lists types.
-    #[arg(long, value_name = "NAME=TYPE,…")]
+    /// The types of columns of a new array, instead of those that fit the first rows or that a
+    /// Parquet or Arrow file has; tdb create --help lists types. With ? after a type, cells may be
+    /// null, also if the files have none that is.
+    #[arg(long, value_name = "NAME=TYPE[?],…")]
     pub(super) types: Vec<String>,
     /// Make an array that is dense along the rows, which has no room for more rows. Without --dims
     /// only.
@@ -93,14 +106,12 @@ pub(crate) struct ImportArgs {
     /// Add values to the array's enumerations that these lack, before the cells are written.
     #[arg(long, conflicts_with = "codes")]
     pub(super) extend_enumerations: bool,
-    /// Format of the file. Default: from the ending of its name (.csv, .tsv, .ndjson, .jsonl, .npy,
-    /// also before .gz or .zst; .parquet, .pq, .arrow, .feather, .ipc, .arrows).
+    /// Format of the file. Default: from the ending of its name (.csv, .tsv, .ndjson, .jsonl,
+    /// .json, .npy, also before .gz or .zst; .parquet, .pq, .arrow, .feather, .ipc, .arrows).
     #[arg(long, value_enum)]
     pub(super) format: Option<FileFormat>,
-    /// The character between the cells of a CSV file; tab for a tabulator. Default: a comma, in TSV
-    /// files a tabulator.
-    #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
-    pub(super) delimiter: Option<char>,
+    #[command(flatten)]
+    pub(super) text: TextArgs,
     /// Make a new array in place of the one that is there, which is removed once every cell of the
     /// file was found to fit its field, and its coordinates to be allowed.
     #[arg(long)]
@@ -128,15 +139,32 @@ pub(crate) struct ImportArgs {
     pub(super) change: ChangeArgs,
 }
 
+/// A file, for messages.
+pub(super) fn shown(file: &Path) -> &Path {
+    if input::is_standard_input(file) { Path::new("standard input") } else { file }
+}
+
 impl ImportArgs {
-    /// The file, for messages.
-    pub(super) fn shown(&self) -> &Path {
-        if input::is_standard_input(&self.file) { Path::new("standard input") } else { &self.file }
+    /// The files.
+    pub(super) fn files(&self) -> &[PathBuf] {
+        self.found.get().unwrap_or(&self.given)
     }
 
-    /// A failure about the contents of the file.
+    /// The only file, for messages; `None` if there are several, whose names messages have where
+    /// they are about one of them.
+    fn only_file(&self) -> Option<&Path> {
+        match self.files() {
+            [one] => Some(shown(one)),
+            _ => None,
+        }
+    }
+
+    /// A failure about the contents of the files.
     pub(super) fn wrong(&self, what: impl Display) -> Failure {
-        Failure::at(self.shown(), what)
+        match self.only_file() {
+            Some(file) => Failure::at(file, what),
+            None => Failure::Failed(what.to_string()),
+        }
     }
 
     /// A failure of a temporary file.
@@ -146,12 +174,21 @@ impl ImportArgs {
 
     /// The command line does not fit the file.
     pub(super) fn usage(&self, what: impl Display) -> Failure {
-        Failure::Usage(format!("{}: {what}", self.shown().display()))
+        match self.only_file() {
+            Some(file) => Failure::Usage(format!("{}: {what}", file.display())),
+            None => Failure::Usage(what.to_string()),
+        }
+    }
+
+    /// A note about the files.
+    pub(super) fn note(&self, what: &str) -> String {
+        let file = self.only_file().map_or_else(String::new, |file| format!("{}: ", file.display()));
+        format!("note: {file}{}", one_line(what))
     }
 
     /// The given format, or that of the name.
     pub(super) fn file_format(&self) -> Option<FileFormat> {
-        self.format.or_else(|| FileFormat::of_name(&self.file))
+        self.format.or_else(|| FileFormat::of_name(self.files().first()?))
     }
 
     /// Whether the file is one of Parquet or Arrow.
@@ -209,5 +246,25 @@ impl ImportArgs {
             Some((option, _)) => Err(self.usage(format!("{option} is not for NPY files"))),
             None => Ok(()),
         }
+    }
+
+    /// Returns an error for an option about the text of a file of this format that has none of it.
+    pub(super) fn refuse_what_is_for_text(&self, format: FileFormat) -> Result {
+        let (of_cells, of_text) = (self.text.of_cells(), self.text.of_text());
+        let refused = match format {
+            FileFormat::Csv | FileFormat::Tsv => None,
+            FileFormat::Ndjson | FileFormat::Json => {
+                of_cells.map(|option| format!("{option} is only for CSV files"))
+            }
+            FileFormat::Npy => {
+                let option = of_cells.or(of_text).or_else(|| self.text.of_columns());
+                option.map(|option| format!("{option} is not for NPY files"))
+            }
+            FileFormat::Parquet | FileFormat::Arrow | FileFormat::Arrows => {
+                let of_cells = of_cells.map(|option| format!("{option} is only for CSV files"));
+                of_cells.or_else(|| of_text.map(|option| format!("{option} is only for text")))
+            }
+        };
+        refused.map_or(Ok(()), |why| Err(self.usage(why)))
     }
 }

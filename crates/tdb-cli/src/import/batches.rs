@@ -1,6 +1,7 @@
 //! Parquet and Arrow files: their columns have types, and one that was exported has the schema of
 //! its array.
 
+mod columns;
 mod existing;
 mod failure;
 mod new;
@@ -13,77 +14,114 @@ use tdb_array::schema::{ArraySchema, ArrayType};
 use tdb_array::write::is_vacant;
 use tdb_arrow::Mapping;
 use tdb_arrow::arrow_schema::SchemaRef;
-use tdb_convert::{Format, Source, Spans, Subarray, append};
+use tdb_convert::{ColumnCast, Format, Source, Spans, Subarray, append};
 use tdb_schema::Dimension;
+use tdb_text::suggest::hint;
 use tdb_text::value::coordinate_text;
 
-use super::args::ImportArgs;
+use super::args::{ImportArgs, shown};
 use super::duplicates::{Finder, Keys, LeftOut, Rule};
 use super::format::FileFormat;
 use super::input::Input;
-use crate::failure::{Result, one_line};
+use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::thresholds::{IMPORT_MEMORY, IMPORT_MEMORY_DIVISOR};
 
 /// A file, which is read from its beginning several times.
 struct BatchFile<'a> {
     args: &'a ImportArgs,
-    input: Input,
-    format: Format,
+    inputs: Vec<(String, Input, Format)>,
+    /// Columns that get other types.
+    casts: Vec<ColumnCast>,
     schema: SchemaRef,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
-    if args.delimiter.is_some() {
-        return Err(args.usage("--delimiter is only for CSV files"));
-    }
-    if !args.types.is_empty() {
-        return Err(args.usage("--types is only for text: the columns of this file have types"));
-    }
+    args.refuse_what_is_for_text(FileFormat::Parquet)?;
     if args.compress.is_some() {
         return Err(args.usage(
             "--compress is for text and NPY files: tdb copy --filters changes the filters of the array that is made",
         ));
     }
-    let file = BatchFile::new(args)?;
+    let mut file = BatchFile::new(args, stores)?;
     let storage = stores.storage(&args.array)?;
     let vacant = is_vacant(&storage).unwrap_or(false);
-    if args.force || vacant { file.create(storage, !vacant, out, err) } else { file.append(&storage, out) }
+    if args.force || vacant {
+        return file.create(storage, !vacant, out, err);
+    }
+    let array = args.array(&storage)?;
+    args.refuse_what_is_for_new_arrays(array.schema())?;
+    file.fit_decimals(&array)?;
+    file.append(&storage, out)
 }
 
 impl<'a> BatchFile<'a> {
     /// Opens the file.
-    fn new(args: &'a ImportArgs) -> Result<Self> {
+    fn new(args: &'a ImportArgs, stores: &Stores) -> Result<Self> {
         let format = match args.file_format() {
             Some(FileFormat::Arrow) => Format::Arrow,
             Some(FileFormat::Arrows) => Format::ArrowStream,
             _ => Format::Parquet,
         };
-        let input = Input::new(&args.file).map_err(|error| args.wrong(error))?;
-        let mut start = Vec::new();
-        let read = input.seekable().and_then(|file| file.take(8).read_to_end(&mut start));
-        read.map_err(|error| args.wrong(error))?;
-        // Both kinds of Arrow files have either ending.
-        let format = match Format::of_start(&start) {
-            Some(found) if format != Format::Parquet && found != Format::Parquet => found,
-            _ => format,
-        };
+        let mut inputs = Vec::with_capacity(args.files().len());
+        for file in args.files() {
+            let input = args.input(file, stores)?;
+            let mut start = Vec::new();
+            let read = input.seekable().and_then(|file| file.take(8).read_to_end(&mut start));
+            read.map_err(|error| Failure::at(shown(file), error))?;
+            // Both kinds of Arrow files have either ending.
+            let format = match Format::of_start(&start) {
+                Some(found) if format != Format::Parquet && found != Format::Parquet => found,
+                _ => format,
+            };
+            inputs.push((shown(file).display().to_string(), input, format));
+        }
+        let casts = columns::casts(args)?;
         let mut file =
-            Self { args, input, format, schema: Arc::new(tdb_arrow::arrow_schema::Schema::empty()) };
+            Self { args, inputs, casts, schema: Arc::new(tdb_arrow::arrow_schema::Schema::empty()) };
         file.schema = file.open()?.schema().clone();
         Ok(file)
     }
 
-    /// The file from its beginning.
+    /// The files from their beginnings, one after the other.
     fn open(&self) -> Result<Source> {
-        let name = self.args.shown().display().to_string();
-        let (memory, wrong) = (self.memory(), |error| self.args.wrong(error));
-        let source = match self.format {
-            Format::ArrowStream => Source::stream(self.input.open().map_err(wrong)?, name, memory),
-            format => Source::open(format, self.input.seekable().map_err(wrong)?, name, memory),
+        let failed = |error| self.failed(error);
+        let mut sources = self.inputs.iter().map(|(name, input, format)| self.open_one(name, input, *format));
+        let first = sources.next().ok_or_else(|| Failure::internal("an import has a file"))??;
+        let others = sources.collect::<Result<Vec<Source>>>()?;
+        let several = !others.is_empty();
+        let source = first.followed_by(others).map_err(failed)?;
+        if several && Subarray::stored(source.schema()).map_err(failed)?.is_some() {
+            return Err(self
+                .args
+                .usage("files that were exported from a dense array are imported one at a time"));
+        }
+        Ok(source)
+    }
+
+    /// A file from its beginning, with the columns that are wanted.
+    fn open_one(&self, name: &str, input: &Input, format: Format) -> Result<Source> {
+        let memory = self.memory();
+        let wrong = |error| Failure::Failed(format!("{name}: {error}"));
+        let source = match format {
+            Format::ArrowStream => Source::stream(input.open().map_err(wrong)?, name, memory),
+            format => Source::open(format, input.seekable().map_err(wrong)?, name, memory),
         };
-        source.map_err(|error| self.failed(error))
+        let source = source.map_err(|error| self.failed(error))?;
+        let names: Vec<String> = source.schema().fields().iter().map(|field| field.name().clone()).collect();
+        if let Some(cast) = self.casts.iter().find(|cast| !names.iter().any(|name| name == cast.name())) {
+            let hint = hint(cast.name(), names.iter().map(String::as_str));
+            let (name, all) = (cast.name(), names.join(", "));
+            return Err(self
+                .args
+                .usage(format!("--types: there is no column {name:?} (there are {all}){hint}")));
+        }
+        let source = source.cast(&self.casts).map_err(|error| self.failed(error))?;
+        let chosen = self.args.text.choice().of(&names, true).map_err(|error| self.args.usage(error))?;
+        let Some(chosen) = chosen else { return Ok(source) };
+        let chosen: Vec<&String> = chosen.iter().filter_map(|column| names.get(*column)).collect();
+        source.only(&chosen).map_err(|error| self.failed(error))
     }
 
     /// Half of the memory.
@@ -136,7 +174,7 @@ impl<'a> BatchFile<'a> {
         };
         let may = schema.allows_duplicates || is_new && self.args.dims.is_some();
         let coordinates = |place| self.coordinates_at(dimensions, place);
-        self.args.left_out(finder, rule, "rows", may, &coordinates)
+        self.args.left_out(finder, rule, &|a, b| format!("rows {a} and {b}"), may, &coordinates)
     }
 
     /// The coordinates of a row.

@@ -9,8 +9,10 @@ use tdb_text::parse::date_ticks;
 use tdb_text::suggest::hint;
 use tdb_text::value::{is_text, json_cell};
 
+use super::dates::DateFormats;
 use super::enumerations::Enumerated;
-use super::infer::{is_padded, remedy};
+use super::infer::{is_padded, remedy as remedy_of_type};
+use super::notation::null_remedy;
 use super::rows;
 use super::table::{Mark, Table};
 use crate::buffers::Buffers;
@@ -26,12 +28,18 @@ pub(super) struct Conversion<'s> {
     pub(super) first_row: u64,
     /// The enumerations of an array that is there.
     pub(super) enumerated: Option<&'s Enumerated>,
+    /// The notations of dates.
+    pub(super) dates: &'s DateFormats,
 }
 
 impl<'s> Conversion<'s> {
     /// For a new array.
-    pub(super) const fn of_new(schema: &'s ArraySchema, inferred: &'s [String]) -> Self {
-        Self { schema, inferred: Some(inferred), first_row: 0, enumerated: None }
+    pub(super) const fn of_new(
+        schema: &'s ArraySchema,
+        inferred: &'s [String],
+        dates: &'s DateFormats,
+    ) -> Self {
+        Self { schema, inferred: Some(inferred), first_row: 0, enumerated: None, dates }
     }
 
     /// Returns an error if the array cannot take a table with these columns.
@@ -42,6 +50,15 @@ impl<'s> Conversion<'s> {
         }
         if let Some(name) = table.names().iter().find(|name| self.schema.field(name).is_none()) {
             return Err(self.unknown(name));
+        }
+        let dated = |name: &&str| self.schema.field(name).is_some_and(|field| !has_dates(&field));
+        if let Some(name) = self.dates.names().find(dated) {
+            return Err(format!("--date-format {name:?}: this field has no dates"));
+        }
+        if let Some(format) = self.dates.for_all()
+            && !self.schema.fields().any(|field| has_dates(&field))
+        {
+            return Err(format!("--date-format {format:?}: no field has dates"));
         }
         let lacks = |name: &str| table.column(name).is_none() && numbered.is_none_or(|row| row.name != name);
         match self.schema.fields().find(|field| lacks(field.name) && !table.is_of_objects()) {
@@ -88,14 +105,18 @@ impl<'s> Conversion<'s> {
     /// The same as [`Self::unknown`], with the line where a field first occurs.
     fn unknown_in(&self, table: &Table, index: usize, name: &str) -> String {
         let first = table.cells(index).find(|(_, cell)| cell.mark != Mark::Null);
-        let line = first.map_or_else(String::new, |(line, _)| format!("line {line}: "));
+        let line = first.map_or_else(String::new, |(line, _)| format!("{}: ", table.at(line)));
         format!("{line}{}", self.unknown(name))
     }
 
     fn unknown(&self, name: &str) -> String {
         let known = || self.schema.fields().map(|field| field.name);
         let list = known().collect::<Vec<_>>().join(", ");
-        format!("the array has no field {name:?} (it has {list}){}", hint(name, known()))
+        let header = match name.parse::<f64>() {
+            Ok(_) => "; --header no and --names say that the first line has cells",
+            Err(_) => "",
+        };
+        format!("the array has no field {name:?} (it has {list}){}{header}", hint(name, known()))
     }
 
     /// Appends a cell of a field: of an attribute with an enumeration, the position of its value.
@@ -114,11 +135,15 @@ impl<'s> Conversion<'s> {
         // If the user gives a floating-point type, integers are rounded.
         let exact = (inferred || self.inferred.is_none()) && field.datatype.physical().is_float();
         let guards = inferred && is_number(field.datatype);
+        let dates = has_dates(field).then(|| self.dates.of_column(field.name, field.datatype)).flatten();
         let (mut data, mut offsets, mut validity) = (Vec::new(), vec![0u64], Vec::new());
         for (line, cell) in table.cells(index) {
             let wrong = |error: String| {
-                let remedy = if inferred { remedy(field.name) } else { String::new() };
-                format!("line {line}, column {:?}: {error}{remedy}", field.name)
+                let remedy = match null_remedy(cell) {
+                    remedy if remedy.is_empty() && inferred => remedy_of_type(field.name),
+                    remedy => remedy,
+                };
+                format!("{}, column {:?}: {error}{remedy}", table.at(line), field.name)
             };
             let (start, null) = (data.len(), cell.mark == Mark::Null);
             match size {
@@ -131,9 +156,13 @@ impl<'s> Conversion<'s> {
                 _ if exact && !null && !keeps_integers(field, cell.text) => {
                     return Err(wrong(changed(field.datatype, cell.text)));
                 }
-                _ if !null => self.append(field, cell.text, &mut data).map_err(wrong)?,
+                _ if !null => {
+                    let text =
+                        dates.as_ref().map(|dates| dates.text(cell.text)).transpose().map_err(wrong)?;
+                    self.append(field, text.as_deref().unwrap_or(cell.text), &mut data).map_err(wrong)?;
+                }
                 Some(size) if field.nullable => data.resize(start.saturating_add(size), 0),
-                Some(_) => return Err(wrong("is empty, but cells cannot be null".to_owned())),
+                Some(_) => return Err(wrong(null_refused(field))),
                 None => {}
             }
             let len = data.len().saturating_sub(start);
@@ -155,6 +184,20 @@ impl<'s> Conversion<'s> {
             validity: field.nullable.then_some(validity),
         })
     }
+}
+
+/// The error of an empty cell of a field that has no nulls.
+fn null_refused(field: &Field<'_>) -> String {
+    let remedy = match field.kind {
+        FieldKind::Attribute(_) => "; an array that is made with --types 'NAME=TYPE?' has room for null",
+        FieldKind::Dimension(_) => "",
+    };
+    format!("is empty, but cells cannot be null{remedy}")
+}
+
+/// Whether each cell of a field is a date or a time of day.
+fn has_dates(field: &Field<'_>) -> bool {
+    (field.datatype.is_datetime() || field.datatype.is_time()) && field.cell_val_num == CellValNum::ONE
 }
 
 /// Whether a type is one of numbers, which lose leading zeros.

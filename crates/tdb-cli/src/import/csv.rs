@@ -5,40 +5,83 @@
 
 use memchr::memchr2;
 
-use super::chunks::Chunk;
+use super::chunks::{Chunk, is_blank};
+use super::notation::{Dialect, Nulls};
 use super::table::{Mark, Table};
 use super::text::Lines;
 
-/// The rows of a chunk, which has these columns; the first chunk has no names yet, but a header.
-/// Lines end with LF or CR LF; inside quotes, everything except a quote is taken literally.
-pub(super) fn parse(chunk: &Chunk, delimiter: char, names: &[String]) -> Result<Table, String> {
-    let mut parser = Parser { delimiter, open: None, table: Table::with_header(names, chunk.before) };
+/// The rows of a chunk. The first chunk has no names yet, but a header if files of this notation
+/// have one. Lines end with LF or CR LF; inside quotes, everything except a quote is taken
+/// literally. Blank lines and comments are no rows; of a single column, a blank line is an empty
+/// cell.
+pub(super) fn parse(
+    chunk: &Chunk,
+    dialect: &Dialect,
+    nulls: &Nulls,
+    names: Option<&[String]>,
+) -> Result<Table, String> {
+    let table = match names {
+        Some(names) => Table::new(names, chunk.before),
+        None if dialect.header => Table::with_header(&dialect.names),
+        None => Table::without_header(&dialect.names),
+    };
+    let (quote, begun) = (dialect.quote.map(char::from), names.is_some());
+    let mut parser = Parser { dialect, delimiter: dialect.delimiter, quote, nulls, open: None, begun, table };
     let mut lines = Lines::new(chunk);
     while let Some((number, line)) = lines.next()? {
-        parser.line(number, line)?;
+        if parser.open.is_some() || !parser.leaves_out(number, line) {
+            parser.line(number, line).map_err(|error| parser.hinted(error))?;
+        }
     }
     match parser.open {
-        Some(first) => Err(format!("line {first}: a closing quote is missing")),
+        Some(first) => Err(format!(
+            "line {first}: a closing quote is missing (--quote none says that quotes have no meaning)"
+        )),
         None => parser.table.finish(),
     }
 }
 
-struct Parser {
+struct Parser<'d> {
+    dialect: &'d Dialect,
     delimiter: char,
+    quote: Option<char>,
+    nulls: &'d Nulls,
     /// The line where a cell in quotes began whose closing quote is still to come.
     open: Option<usize>,
+    /// Whether there was a row, or a header.
+    begun: bool,
     table: Table,
 }
 
-impl Parser {
+impl Parser<'_> {
+    /// Whether a line that does not begin inside quotes is no row.
+    fn leaves_out(&self, number: usize, line: &str) -> bool {
+        let comment = self.dialect.comment.as_deref();
+        number <= self.dialect.skip
+            || comment.is_some_and(|comment| line.starts_with(comment))
+            || is_blank(line.as_bytes(), self.delimiter) && !(self.begun && self.table.all_names().len() == 1)
+    }
+
+    /// An error of a row, with what may be its reason.
+    fn hinted(&self, error: String) -> String {
+        match self.table.all_names() {
+            [name] if error.contains(" cells for ") => match other_delimiter(name, self.delimiter) {
+                Some(delimiter) => format!("{error}; --delimiter {delimiter} says what is between cells"),
+                None => format!("{error}; --skip leaves out lines before the header"),
+            },
+            _ => error,
+        }
+    }
+
     /// Adds the cells of a line, which may begin or end inside quotes.
     fn line(&mut self, number: usize, mut rest: &str) -> Result<(), String> {
         if self.open.is_none() {
+            self.begun = true;
             self.table.begin_row(number);
         }
         loop {
             if self.open.is_none() {
-                match rest.strip_prefix('"') {
+                match self.quote.and_then(|quote| rest.strip_prefix(quote)) {
                     Some(behind) => {
                         rest = behind;
                         self.open = Some(number);
@@ -70,26 +113,35 @@ impl Parser {
         let (cell, behind) = text.split_at_checked(end).unwrap_or((text, ""));
         let ended = behind.starts_with('\n').then(|| cell.strip_suffix('\r')).flatten();
         let cell = ended.unwrap_or(cell);
-        self.table.extend(cell);
-        self.table.end_cell(if cell.is_empty() { Mark::Null } else { Mark::Open });
+        if cell.is_empty() || self.nulls.has(cell) {
+            self.table.end_cell(Mark::Null);
+        } else {
+            self.table.extend(cell);
+            self.table.end_cell(Mark::Open);
+        }
         behind
     }
 
     /// Adds to a cell in quotes; returns the rest of the line if the cell ends here.
     fn quoted<'t>(&mut self, number: usize, mut rest: &'t str) -> Result<Option<&'t str>, String> {
+        let quote = self.quote.unwrap_or('"');
         loop {
-            let Some((part, behind)) = rest.split_once('"') else {
+            let Some((part, behind)) = rest.split_once(quote) else {
                 self.table.extend(rest);
                 return Ok(None);
             };
             self.table.extend(part);
             rest = behind;
-            if let Some(behind) = rest.strip_prefix('"') {
-                self.table.extend("\"");
+            if let Some(behind) = rest.strip_prefix(quote) {
+                self.table.extend(quote.encode_utf8(&mut [0; 4]));
                 rest = behind;
             } else if rest.is_empty() || rest.starts_with([self.delimiter, '\n']) || rest.starts_with("\r\n")
             {
-                self.table.end_cell(Mark::Open);
+                let is_null = self.nulls.has_quoted(self.table.open_cell());
+                if is_null {
+                    self.table.empty_cell();
+                }
+                self.table.end_cell(if is_null { Mark::Null } else { Mark::Quoted });
                 self.open = None;
                 return Ok(Some(rest));
             } else {
@@ -99,13 +151,22 @@ impl Parser {
     }
 }
 
+/// The character that is probably between the cells of a line that is taken for one cell, as the
+/// command line takes it.
+pub(super) fn other_delimiter(line: &str, delimiter: char) -> Option<&'static str> {
+    let known = [(';', "';'"), ('\t', "tab"), ('|', "'|'"), (',', "','")];
+    let found = known.into_iter().filter(|(other, _)| *other != delimiter && line.contains(*other));
+    found.max_by_key(|(other, _)| line.matches(*other).count()).map(|(_, shown)| shown)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// The table of a file.
     fn parse(text: &[u8], delimiter: char) -> Result<Table, String> {
-        super::parse(&Chunk { text: text.to_vec(), line: 1, before: 0 }, delimiter, &[])
+        let chunk = Chunk { text: text.to_vec(), line: 1, before: 0, file: 0 };
+        super::parse(&chunk, &Dialect::new(delimiter), &Nulls::default(), None)
     }
 
     /// The names of the columns, and the lines with their cells; null is `-`.
@@ -137,10 +198,15 @@ mod tests {
     #[test]
     fn what_is_no_table_is_named_with_its_line() {
         let wrong = |text: &[u8]| parse(text, ',').unwrap_err();
-        assert_eq!(wrong(b"a\n\"b"), "line 2: a closing quote is missing");
+        assert!(wrong(b"a\n\"b").starts_with("line 2: a closing quote is missing (--quote none"));
         assert_eq!(wrong(b"a\n\"b\n\"c"), "line 3: there is text after a closing quote");
-        assert_eq!(wrong(b"a\n1,2"), "line 2: there are 2 cells for 1 columns");
-        assert_eq!(wrong(b"a\n1\n\xff\n"), "line 3: the text is not valid UTF-8 at byte 1 of the line");
+        let skip = "; --skip leaves out lines before the header";
+        assert_eq!(wrong(b"a\n1,2"), format!("line 2: there are 2 cells for 1 columns{skip}"));
+        let delimiter = "; --delimiter ';' says what is between cells";
+        assert_eq!(wrong(b"a;b\n1,5;2"), format!("line 2: there are 2 cells for 1 columns{delimiter}"));
+        assert!(
+            wrong(b"a\n1\n\xff\n").starts_with("line 3: the text is not valid UTF-8 at byte 1 of the line")
+        );
         assert_eq!(wrong(b""), "there is no header");
         assert_eq!(parse(b"a\n", ',').unwrap().len(), 0);
     }
@@ -148,11 +214,58 @@ mod tests {
     #[test]
     fn chunks_behind_the_first_one_have_its_columns_and_no_header() {
         let names = ["a".to_owned(), "b".to_owned()];
-        let chunk = Chunk { text: b"2,\"z\n\"\n3,w\n".to_vec(), line: 4, before: 2 };
-        let table = super::parse(&chunk, ',', &names).unwrap();
+        let chunk = Chunk { text: b"2,\"z\n\"\n3,w\n".to_vec(), line: 4, before: 2, file: 0 };
+        let (dialect, nulls) = (Dialect::new(','), Nulls::default());
+        let table = super::parse(&chunk, &dialect, &nulls, Some(&names)).unwrap();
         assert_eq!((table.before(), table.len(), table.line(0), table.line(1)), (2, 2, Some(4), Some(6)));
         assert_eq!(table.row(0).map(|cell| cell.text.to_owned()).collect::<Vec<_>>(), ["2", "z\n"]);
-        let wrong = Chunk { text: b"1\n".to_vec(), line: 9, before: 0 };
-        assert_eq!(super::parse(&wrong, ',', &names).unwrap_err(), "line 9: there are 1 cells for 2 columns");
+        let wrong = Chunk { text: b"1\n".to_vec(), line: 9, before: 0, file: 0 };
+        let wrong = super::parse(&wrong, &dialect, &nulls, Some(&names)).unwrap_err();
+        assert_eq!(wrong, "line 9: there are 1 cells for 2 columns");
+    }
+
+    #[test]
+    fn blank_lines_are_no_rows_except_in_a_single_column() {
+        let csv = |text| cells(text, ',');
+        let two = vec![line(3, "1|2"), line(6, "3|4")];
+        assert_eq!(csv("\na,b\n1,2\n\n \t\r\n3,4\n\n"), ("a|b".to_owned(), two));
+        let one = vec![line(4, "1"), line(5, "-"), line(6, "2")];
+        assert_eq!(csv("\n\na\n1\n\n2\n"), ("a".to_owned(), one));
+        assert_eq!(cells("a\tb\n\t\n", '\t'), ("a|b".to_owned(), vec![line(2, "-|-")]));
+    }
+
+    #[test]
+    fn a_dialect_says_what_is_a_row_a_cell_and_a_name() {
+        let rows = |text: &str, dialect: Dialect, nulls: &[&str]| {
+            let nulls = Nulls::new(&nulls.iter().map(|null| (*null).to_owned()).collect::<Vec<_>>());
+            let chunk = Chunk { text: text.into(), line: 1, before: 0, file: 0 };
+            let table = super::parse(&chunk, &dialect, &nulls, None)?;
+            let shown = |row: usize| {
+                let cells = table.row(row).map(|cell| if cell.mark == Mark::Null { "-" } else { cell.text });
+                cells.collect::<Vec<_>>().join("|")
+            };
+            let rows: Vec<String> = (0..table.lines().count()).map(shown).collect();
+            Ok::<_, String>((table.names().join("|"), rows.join(" ")))
+        };
+        let csv = || Dialect::new(',');
+        let is = |names: &str, cells: &str| Ok((names.to_owned(), cells.to_owned()));
+        let skip = Dialect { skip: 2, comment: Some("#".to_owned()), ..csv() };
+        let text = "\"x\n1,2,3\n#c\na,b\n1,2\n#,\n3,\"\n#\"\n";
+        assert_eq!(rows(text, skip, &[]), is("a|b", "1|2 3|\n#"));
+        let names = || vec!["x".to_owned(), "y".to_owned()];
+        let named = Dialect { names: names(), ..csv() };
+        assert_eq!(rows("a,b\n1,2\n", named.clone(), &[]), is("x|y", "1|2"));
+        assert!(rows("a\n1\n", named, &[]).unwrap_err().contains("2 names for 1 columns"));
+        let bare = Dialect { header: false, ..csv() };
+        assert_eq!(rows("1,2\n3,4\n", bare.clone(), &[]), is("column1|column2", "1|2 3|4"));
+        assert!(rows("\n", bare, &[]).is_err());
+        let bare = Dialect { header: false, names: names(), ..csv() };
+        assert_eq!(rows("1,2\n", bare, &[]), is("x|y", "1|2"));
+        let single = Dialect { quote: Some(b'\''), ..csv() };
+        assert_eq!(rows("a,b\n'1,''',\"2\n", single, &[]), is("a|b", "1,'|\"2"));
+        let none = Dialect { quote: None, ..csv() };
+        assert_eq!(rows("a,b\n\"1,2\n", none, &[]), is("a|b", "\"1|2"));
+        let nulls = ["NA", "\"-\""];
+        assert_eq!(rows("a,b\nNA,\"NA\"\n-,\"-\"\n", csv(), &nulls), is("a|b", "-|NA -|-"));
     }
 }

@@ -16,6 +16,7 @@ use tdb_schema::{ArraySchema, Dimension};
 
 use super::sorter::{Record, Sorted, Sorter};
 use super::table::Table;
+use super::tables::place;
 use crate::buffers::Buffers;
 
 /// What becomes of rows with the same coordinates.
@@ -102,9 +103,9 @@ impl Keys {
     }
 }
 
-/// The places of a table's rows: the lines where they begin.
+/// The places of a table's rows: the file, and the lines where they begin.
 pub(super) fn places(table: &Table) -> impl Iterator<Item = u64> + '_ {
-    table.lines().map(tdb_codec::to_u64)
+    table.lines().map(|line| place(table.file(), line))
 }
 
 /// Two places with the same coordinates.

@@ -172,7 +172,8 @@ impl Enumerated {
             for (line, cell) in table.cells(column).filter(|(_, cell)| cell.mark != Mark::Null) {
                 if values.position(cell.text).is_none() {
                     let value = values.bytes(cell.text);
-                    let value = value.map_err(|error| format!("line {line}, column {name:?}: {error}"))?;
+                    let value =
+                        value.map_err(|error| format!("{}, column {name:?}: {error}", table.at(line)))?;
                     found.add(&values.enumeration.name, value);
                 }
             }

@@ -61,7 +61,8 @@ pub(super) fn append(
                 enumerated = Enumerated::of(&writer, args.codes, false).map_err(failed)?;
             }
             let (schema, enumerated) = (writer.schema(), Some(&enumerated));
-            let conversion = Conversion { schema, inferred: None, first_row, enumerated };
+            let dates = tables.dates();
+            let conversion = Conversion { schema, inferred: None, first_row, enumerated, dates };
             args.write_tables(tables, &writer, conversion, rows, &mut left_out)?
         }
     };
@@ -131,11 +132,14 @@ impl ImportArgs {
         enumerated: &Enumerated,
     ) -> Result<Findings> {
         let wrong = |error: String| self.wrong(error);
-        let conversion = Conversion { schema, inferred: None, first_row, enumerated: Some(enumerated) };
-        conversion.check(tables.first()).map_err(wrong)?;
+        let (enumerated_here, dates) = (Some(enumerated), tables.dates());
+        let conversion = Conversion { schema, inferred: None, first_row, enumerated: enumerated_here, dates };
+        for table in tables.samples() {
+            conversion.check(table).map_err(|what| wrong(table.wrong(what)))?;
+        }
         let (mut rows, mut growth, mut finder) = (0u64, Growth::new(schema), Finder::default());
         let mut additions = Additions::default();
-        let along = rows::along(schema, tables.first().names());
+        let along = rows::along(schema, tables.first()?.names());
         let rule = self.rule(schema.allows_duplicates, along.is_none())?;
         let keys = (rule != Rule::Allow).then(|| Keys::of(&schema.domain.dimensions));
         let all = enumerated.extends() || tables.is_whole();
@@ -166,7 +170,10 @@ impl ImportArgs {
         }
         let names: Vec<String> = schema.domain.dimensions.iter().map(|own| own.name.clone()).collect();
         let coordinates = |place| self.coordinates_at(tables, &names, place);
-        let left_out = self.left_out(finder, rule, "lines", schema.allows_duplicates, &coordinates)?;
+        let left_out = {
+            let both = |a, b| self.both(tables, a, b);
+            self.left_out(finder, rule, &both, schema.allows_duplicates, &coordinates)?
+        };
         let ranges = growth.finish().filter(|_| schema.array_type == ArrayType::Sparse);
         Ok(Findings { rows, needs: RequiredChanges { ranges, additions }, left_out })
     }
@@ -187,7 +194,7 @@ impl ImportArgs {
         tables: &Tables,
         schema: &ArraySchema,
     ) -> Result<u64> {
-        let dimension = rows::along(schema, tables.first().names());
+        let dimension = rows::along(schema, tables.first()?.names());
         match dimension.filter(|_| schema.array_type == ArrayType::Sparse) {
             Some(dimension) => Ok(rows::next(&self.array(storage)?, dimension)),
             None => Ok(0),

@@ -14,6 +14,8 @@ pub(super) enum FileFormat {
     /// Objects in JSON, one on each line.
     #[value(alias = "jsonl")]
     Ndjson,
+    /// Objects in JSON, in a list or one after the other.
+    Json,
     /// A `NumPy` array.
     Npy,
     /// Parquet.
@@ -35,21 +37,12 @@ impl FileFormat {
             "csv" => Some(Self::Csv),
             "tsv" | "tab" => Some(Self::Tsv),
             "ndjson" | "jsonl" => Some(Self::Ndjson),
+            "json" => Some(Self::Json),
             "npy" => Some(Self::Npy),
             "parquet" | "pq" => Some(Self::Parquet),
             "arrow" | "feather" | "ipc" => Some(Self::Arrow),
             "arrows" => Some(Self::Arrows),
             _ => None,
         }
-    }
-}
-
-/// One character, or a word for a tabulator.
-pub(super) fn parse_delimiter(text: &str) -> Result<char, String> {
-    let mut chars = text.chars();
-    match (text, chars.next(), chars.next()) {
-        ("tab" | "\\t", ..) => Ok('\t'),
-        (_, Some(c), None) if !matches!(c, '"' | '\r' | '\n') => Ok(c),
-        _ => Err("a single character is needed, other than a quote and the end of a line".to_owned()),
     }
 }

@@ -17,6 +17,7 @@ pub(super) fn wide(datatype: Datatype, span: Option<&Range>) -> Result<Range, St
     let (low, high) = match (datatype, datatype.physical()) {
         (Datatype::DatetimeDay, _) => ("0001-01-01".to_owned(), "9999-12-31".to_owned()),
         (Datatype::DatetimeMs, _) => ("0001-01-01".to_owned(), "9999-12-31T23:59:59.999".to_owned()),
+        (Datatype::DatetimeUs, _) => ("0001-01-01".to_owned(), "9999-12-31T23:59:59.999999".to_owned()),
         (_, Physical::F32) => ("-1e30".to_owned(), "1e30".to_owned()),
         (_, Physical::F64) => ("-1e300".to_owned(), "1e300".to_owned()),
         (Datatype::Int64, _) => ("-4000000000000000000".to_owned(), "4000000000000000000".to_owned()),
@@ -118,7 +119,7 @@ impl<'s> Growth<'s> {
             for (row, value) in column.cells(rows).enumerate() {
                 if !is_inside(dimension, value) {
                     let line = table.line(row).unwrap_or_default();
-                    return Err(outside(dimension, &format!("line {line}"), value));
+                    return Err(outside(dimension, &table.at(line), value));
                 }
                 if let Some(range) = range.as_deref_mut().filter(|range| !is_open(dimension, range)) {
                     range.unite(dimension.datatype, &Range::new(value, value));

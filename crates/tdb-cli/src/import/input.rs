@@ -47,7 +47,8 @@ impl Input {
         Self::spool(File::open(path)?)
     }
 
-    fn spool(mut source: impl Read) -> io::Result<Self> {
+    /// What is read of a source, to its end.
+    pub(super) fn spool(mut source: impl Read) -> io::Result<Self> {
         let mut start = Vec::new();
         source.by_ref().take(MAX_INPUT_MEMORY).read_to_end(&mut start)?;
         let mut next = [0];

@@ -22,9 +22,10 @@ use super::source::Source;
 use super::survey::{ArrayOptions, Survey, Surveyed};
 use super::table::Table;
 use super::tables::Tables;
+use super::zones;
 use crate::buffers::Buffers;
 use crate::compress;
-use crate::failure::{Failure, Result, one_line};
+use crate::failure::{Failure, Result};
 use crate::progress::Unit;
 use crate::ranges::parse_names;
 use crate::thresholds::MAX_SAMPLE_CELLS;
@@ -38,7 +39,7 @@ pub(super) fn create(
     err: &mut dyn Write,
 ) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
-    let Surveyed { schema, inferred, rows, mut left_out } = match source {
+    let Surveyed { schema, inferred, rows, mut left_out, zones } = match source {
         Source::Table(tables) => args.survey(tables, err)?,
         Source::Npy(npy) => {
             args.refuse_what_is_for_tables()?;
@@ -46,6 +47,9 @@ pub(super) fn create(
         }
     };
     let mut json = Json::from(schema);
+    if let Source::Table(tables) = source {
+        args.same_columns(tables)?;
+    }
     let parse = |json: &Json| schema::parse(&At::root(json), None).map_err(|error| args.wrong(error));
     let mut described = parse(&json)?;
     let mut report = Report { is_new: true, ..Report::default() };
@@ -57,7 +61,7 @@ pub(super) fn create(
     }
     if args.dry_run {
         if let Source::Table(tables) = source {
-            args.check_tables(tables, Conversion::of_new(&described.schema, &inferred))?;
+            args.check_tables(tables, Conversion::of_new(&described.schema, &inferred, tables.dates()))?;
         }
         writeln!(out, "{:#}", Value::from(&json))?;
         return Ok(());
@@ -70,7 +74,7 @@ pub(super) fn create(
         if let Source::Table(tables) = source
             && !is_vacant(&storage).unwrap_or(false)
         {
-            args.check_tables(tables, Conversion::of_new(&described.schema, &inferred))?;
+            args.check_tables(tables, Conversion::of_new(&described.schema, &inferred, tables.dates()))?;
         }
     }
     let array = match options.begin_storage(storage.clone(), &described.schema) {
@@ -82,11 +86,12 @@ pub(super) fn create(
     report.cells = match source {
         Source::Npy(npy) => args.write_npy(npy, array.writer())?,
         Source::Table(tables) => {
-            let conversion = Conversion::of_new(array.writer().schema(), &inferred);
+            let conversion = Conversion::of_new(array.writer().schema(), &inferred, tables.dates());
             args.write_tables(tables, array.writer(), conversion, rows, &mut left_out)?
         }
     };
     report.left_out = left_out.len();
+    array.writer().write_metadata(&zones::metadata(&zones)).map_err(failed)?;
     array.finish().map_err(failed)?;
     report.print(args, out)
 }
@@ -107,6 +112,18 @@ impl ImportArgs {
         late
     }
 
+    /// Returns an error if a file lacks a column that another one has.
+    fn same_columns(&self, tables: &Tables) -> Result {
+        for table in tables.samples().iter().filter(|table| !table.is_of_objects()) {
+            let mut names = tables.samples().iter().flat_map(Table::names);
+            if let Some(name) = names.find(|name| table.column(name).is_none()) {
+                let lacks = format!("there is no column {name:?}, which another file has");
+                return Err(self.wrong(table.wrong(lacks)));
+            }
+        }
+        Ok(())
+    }
+
     /// The schema of a new array for a table.
     fn survey(&self, tables: &Tables, err: &mut dyn Write) -> Result<Surveyed> {
         let usage = |error: String| self.usage(error);
@@ -114,20 +131,21 @@ impl ImportArgs {
             dims: self.dims.as_deref().map(parse_names).unwrap_or_default(),
             domains: &self.domain,
             types: parse_types(&self.types).map_err(usage)?,
+            dates: tables.dates(),
             dense: self.dense,
             allow_duplicates: self.allow_duplicates || self.duplicates == Some(Rule::Allow),
         };
-        if tables.is_whole() && tables.first().len() == 0 {
+        if tables.is_whole() && tables.samples().iter().all(|table| table.len() == 0) {
             return Err(
                 self.wrong("there are no cells, which say what types the columns of a new array have")
             );
         }
         let rule = self.rule(options.allow_duplicates, !options.dims.is_empty())?;
         let (mut survey, notes) =
-            Survey::begin(tables.first(), tables.is_whole(), &options).map_err(usage)?;
-        for note in notes {
+            Survey::begin(tables.samples(), tables.is_whole(), &options).map_err(usage)?;
+        for note in tables.note_of_names().into_iter().chain(notes) {
             // If standard error is closed, the array is nevertheless as the note would say.
-            let _ = writeln!(err, "note: {}: {}", self.shown().display(), one_line(&note));
+            let _ = writeln!(err, "{}", self.note(&note));
         }
         let meter = self.progress.bar("looking at types and coordinates", Unit::Rows, None);
         let wrong = |error: String| self.wrong(error);
@@ -148,7 +166,7 @@ impl ImportArgs {
             })?;
             found.into_iter().for_each(|(rows, spans)| survey.unite(rows, spans));
             let coordinates = |place| self.coordinates_at(tables, &options.dims, place);
-            left_out = self.left_out(finder, rule, "lines", true, &coordinates)?;
+            left_out = self.left_out(finder, rule, &|a, b| self.both(tables, a, b), true, &coordinates)?;
         }
         meter.clear();
         Ok(Surveyed { left_out, ..survey.finish().map_err(usage)? })
@@ -158,8 +176,8 @@ impl ImportArgs {
     fn samples(&self, source: &Source, schema: &ArraySchema, inferred: &[String]) -> Result<Vec<Buffers>> {
         match source {
             Source::Npy(npy) => Ok(vec![npy.sample(MAX_SAMPLE_CELLS)]),
-            Source::Table(tables) => Conversion::of_new(schema, inferred)
-                .columns(tables.first())
+            Source::Table(tables) => Conversion::of_new(schema, inferred, tables.dates())
+                .columns(tables.first()?)
                 .map_err(|error| self.wrong(error)),
         }
     }

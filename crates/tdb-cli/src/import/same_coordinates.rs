@@ -24,13 +24,13 @@ impl ImportArgs {
         }
     }
 
-    /// The rows that are left out, of those that a finder has seen. `of` says what the places are,
+    /// The rows that are left out, of those that a finder has seen. `of` says what two places are,
     /// and `coordinates` those of one row; `may` says whether the array may allow duplicates.
     pub(super) fn left_out(
         &self,
         finder: Finder,
         rule: Rule,
-        of: &str,
+        of: &dyn Fn(u64, u64) -> String,
         may: bool,
         coordinates: &dyn Fn(u64) -> Result<String>,
     ) -> Result<LeftOut> {
@@ -44,10 +44,20 @@ impl ImportArgs {
                 };
                 let allow = if may { ", --duplicates allow keeps all of them" } else { "" };
                 Err(self.wrong(format!(
-                    "{of} {first} and {second} have the same coordinates, {}: --duplicates first or last keeps one of such rows{allow}",
+                    "{} have the same coordinates, {}: --duplicates first or last keeps one of such rows{allow}",
+                    of(first, second),
                     coordinates(second)?
                 )))
             }
+        }
+    }
+
+    /// Two rows, for messages.
+    pub(super) fn both(&self, tables: &Tables, first: u64, second: u64) -> String {
+        let (first, second) = (tables.at(first), tables.at(second));
+        match (self.files(), second.strip_prefix("line ")) {
+            ([_], Some(second)) => format!("{} and {second}", first.replacen("line", "lines", 1)),
+            _ => format!("{first} and {second}"),
         }
     }
 

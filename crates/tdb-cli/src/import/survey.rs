@@ -10,9 +10,10 @@ use tdb_text::suggest::hint;
 use tdb_text::value::coordinate_json;
 
 use super::convert::{append, changed, is_number, one};
+use super::dates::DateFormats;
 use super::duplicates::{Keys, LeftOut, places};
 use super::grow;
-use super::infer::{self, NewColumn, is_padded, remedy};
+use super::infer::{self, GivenType, NewColumn, is_padded, remedy};
 use super::rows;
 use super::sorter::Record;
 use super::table::{Mark, Table};
@@ -29,7 +30,9 @@ pub(super) struct ArrayOptions<'a> {
     /// Domains of dimensions, as `DIM=LO..HI`.
     pub(super) domains: &'a [String],
     /// The types of columns that were given.
-    pub(super) types: Vec<(String, Datatype)>,
+    pub(super) types: Vec<GivenType>,
+    /// The notations of dates.
+    pub(super) dates: &'a DateFormats,
     /// Whether the array is dense along the rows.
     pub(super) dense: bool,
     pub(super) allow_duplicates: bool,
@@ -45,6 +48,16 @@ pub(super) struct Surveyed {
     pub(super) rows: u64,
     /// The rows that are not imported.
     pub(super) left_out: LeftOut,
+    /// The offsets from UTC of columns with times.
+    pub(super) zones: Vec<Zone>,
+}
+
+/// The offset from UTC of the times of a field, which are stored as times of UTC.
+#[derive(Debug)]
+pub(super) struct Zone {
+    pub(super) field: String,
+    pub(super) is_dimension: bool,
+    pub(super) zone: String,
 }
 
 /// The properties of a new array that are derived from rows of its file.
@@ -71,18 +84,18 @@ struct Axis {
 impl<'a> Survey<'a> {
     /// Begins with the columns of a table. Returns what the user should know about them, too.
     pub(super) fn begin(
-        table: &Table,
+        samples: &[Table],
         whole: bool,
         options: &'a ArrayOptions<'a>,
     ) -> Result<(Self, Vec<String>), String> {
-        let (columns, notes) = infer::columns(table, whole, &options.types)?;
+        let (columns, notes) = infer::columns(samples, whole, &options.types, options.dates)?;
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let axis = |name: &String| {
-            let names = table.names();
-            let column = table.column(name).ok_or_else(|| {
+            let column = names.iter().position(|known| known == name).ok_or_else(|| {
                 let hint = hint(name, names.iter().map(String::as_str));
                 let all = names.join(", ");
                 // The names of several columns, and none of the characters that are between them.
-                let one = matches!(names, [one] if one.contains([',', ';', '\t', '|']));
+                let one = matches!(names.as_slice(), [one] if one.contains([',', ';', '\t', '|']));
                 let delimiter = if one { "; --delimiter says what is between cells" } else { "" };
                 format!("--dims: there is no column {name:?} (there are {all}){hint}{delimiter}")
             })?;
@@ -90,9 +103,9 @@ impl<'a> Survey<'a> {
             Ok(Axis { column, inferred, span: None })
         };
         let axes = options.dims.iter().map(axis).collect::<Result<Vec<_>, String>>()?;
-        check_domains(table, options)?;
+        check_domains(&names, options)?;
         let numbered = options.dims.is_empty() && !options.dense;
-        let this = Self { options, names: table.names().to_vec(), columns, axes, numbered, rows: 0 };
+        let this = Self { options, names, columns, axes, numbered, rows: 0 };
         Ok((this, notes))
     }
 
@@ -178,7 +191,7 @@ impl<'a> Survey<'a> {
             for (line, cell) in table.cells(axis.column) {
                 text.clear();
                 append(limit.datatype, limit.cell_val_num, cell.text, &mut text)
-                    .map_err(|error| format!("line {line}, column {:?}: {error}", limit.name))?;
+                    .map_err(|error| format!("{}, column {:?}: {error}", table.at(line), limit.name))?;
                 take(&text);
             }
             return Ok(None);
@@ -186,19 +199,21 @@ impl<'a> Survey<'a> {
         let given = self.options.domains.iter().any(|text| text.starts_with(&format!("{}=", limit.name)));
         let name = &limit.name;
         let remedy = if axis.inferred { remedy(name) } else { String::new() };
+        let dates = self.options.dates.of_column(name, datatype);
         let mut span: Option<Range> = None;
         for (line, cell) in table.cells(axis.column) {
-            let wrong = |what: String| format!("line {line}, column {name:?}: {what}{remedy}");
+            let wrong = |what: String| format!("{}, column {name:?}: {what}{remedy}", table.at(line));
             if axis.inferred && is_number(datatype) && is_padded(cell.text) {
                 return Err(wrong(format!("{} would lose its leading zeros as {datatype}", cell.text)));
             }
             if axis.inferred && !keeps_integer(datatype, cell.text) {
                 return Err(wrong(changed(datatype, cell.text)));
             }
-            let value = one(datatype, cell.text).map_err(wrong)?;
+            let text = dates.as_ref().map(|dates| dates.text(cell.text)).transpose().map_err(wrong)?;
+            let value = one(datatype, text.as_deref().unwrap_or(cell.text)).map_err(wrong)?;
             take(&value);
             if given && !grow::is_inside(limit, &value) {
-                return Err(grow::outside(limit, &format!("line {line}"), &value));
+                return Err(grow::outside(limit, &table.at(line), &value));
             }
             match &mut span {
                 Some(span) if span.contains(datatype, &value) => {}
@@ -229,14 +244,17 @@ impl<'a> Survey<'a> {
             for (line, cell) in table.cells(axis.column) {
                 if cell.mark == Mark::Null {
                     return Err(format!(
-                        "line {line}: column {:?} is empty, but coordinates cannot be null",
+                        "{}: column {:?} is empty, but coordinates cannot be null",
+                        table.at(line),
                         column.name
                     ));
                 }
                 if is_real && cell.text.parse().is_ok_and(|value: f64| !value.is_finite()) {
                     return Err(format!(
-                        "line {line}: column {:?} is {}, which is no coordinate",
-                        column.name, cell.text
+                        "{}: column {:?} is {}, which is no coordinate",
+                        table.at(line),
+                        column.name,
+                        cell.text
                     ));
                 }
             }
@@ -286,12 +304,17 @@ impl<'a> Survey<'a> {
         }
         let inferred = self.columns.iter().filter(|column| column.inferred);
         let inferred = inferred.map(|column| column.name.clone()).collect();
-        Ok(Surveyed { schema, inferred, rows: self.rows, left_out: LeftOut::default() })
+        let zone = |column: &NewColumn| {
+            let (field, zone) = (column.name.clone(), column.zone.clone()?);
+            Some(Zone { is_dimension: dims.contains(&field), field, zone })
+        };
+        let zones = self.columns.iter().filter_map(zone).collect();
+        Ok(Surveyed { schema, inferred, rows: self.rows, left_out: LeftOut::default(), zones })
     }
 }
 
 /// Returns an error if a domain is given for something that has none.
-fn check_domains(table: &Table, options: &ArrayOptions<'_>) -> Result<(), String> {
+fn check_domains(names: &[String], options: &ArrayOptions<'_>) -> Result<(), String> {
     for text in options.domains {
         let name = text.split_once('=').map_or(text.as_str(), |(name, _)| name);
         if options.dense {
@@ -299,7 +322,7 @@ fn check_domains(table: &Table, options: &ArrayOptions<'_>) -> Result<(), String
                 "--domain {text:?}: the domain of an array that is --dense is that of its rows"
             ));
         }
-        if options.dims.is_empty() && table.column(name).is_some() {
+        if options.dims.is_empty() && names.iter().any(|known| known == name) {
             return Err(format!("--domain {text:?}: {name:?} is no dimension: --dims {name} makes it one"));
         }
     }

@@ -1,61 +1,109 @@
 //! The tables of a file, batch after batch, which several threads work on.
 
+use core::fmt::Display;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use tdb_codec::{to_u64, to_usize};
+
 use super::chunks::{Chunk, Chunks};
+use super::dates::DateFormats;
+use super::encoding;
 use super::input::Input;
+use super::nearly;
+use super::notation::{Kind, Notation};
 use super::table::Table;
-use super::{csv, ndjson};
 use crate::failure::Failure;
-use crate::thresholds::{CHUNK, CHUNKS_PER_THREAD, FIRST_CHUNK};
+use crate::thresholds::{CHUNK, CHUNKS_PER_THREAD, FIRST_CHUNK, FIRST_CHUNKS, MIN_FIRST_CHUNK};
 
-/// The notation of the rows of a file.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Notation {
-    /// Lines of cells with this character between them.
-    Delimited(char),
-    /// Objects in JSON.
-    Ndjson,
-}
-
-impl Notation {
-    /// The rows of a chunk, of which all but the first one have the columns of that one.
-    fn parse(self, chunk: &Chunk, names: &[String]) -> Result<Table, String> {
-        match self {
-            Self::Delimited(delimiter) => csv::parse(chunk, delimiter, names),
-            Self::Ndjson => ndjson::parse(chunk, names),
-        }
-    }
-}
-
-/// A table in a file, of which the first rows are in memory.
+/// The tables of files, of which the first rows are in memory.
 #[derive(Debug)]
 pub(super) struct Tables {
-    input: Input,
+    files: Vec<TextFile>,
     notation: Notation,
-    first: Table,
+    /// The first rows of each file.
+    samples: Vec<Table>,
     /// Whether the first rows are all of them.
     whole: bool,
 }
 
-impl Tables {
-    /// Reads the first rows.
-    pub(super) fn new(input: Input, notation: Notation) -> Result<Self, String> {
-        let file = input.open().map_err(|error| error.to_string())?;
-        let mut chunks = Chunks::new(file, notation);
-        let chunk = chunks.next(FIRST_CHUNK)?.unwrap_or_default();
-        let first = notation.parse(&chunk, &[])?;
-        let whole = chunks.is_at_end()?;
-        Ok(Self { input, notation, first, whole })
+/// A file of text.
+#[derive(Debug)]
+pub(super) struct TextFile {
+    /// Its name, for messages, if there are several.
+    pub(super) name: Option<Arc<str>>,
+    pub(super) input: Input,
+}
+
+impl TextFile {
+    /// What is wrong with it.
+    fn wrong(&self, what: impl Display) -> String {
+        self.name.as_ref().map_or_else(|| what.to_string(), |name| format!("{name}: {what}"))
     }
 
-    /// The first rows.
-    pub(super) const fn first(&self) -> &Table {
-        &self.first
+    /// The chunks of the file, which has so many columns.
+    fn chunks(&self, notation: &Notation, columns: Option<usize>) -> Result<Chunks, String> {
+        let file = self.input.open().map_err(|error| self.wrong(error))?;
+        let file = match notation.encoding {
+            Some(encoding) => encoding::decoded(file, encoding),
+            None => file,
+        };
+        Ok(Chunks::new(file, notation, columns))
+    }
+}
+
+impl Tables {
+    /// Reads the first rows.
+    pub(super) fn new(files: Vec<TextFile>, notation: Notation) -> Result<Self, String> {
+        let share = FIRST_CHUNKS.checked_div(files.len()).unwrap_or(0).clamp(MIN_FIRST_CHUNK, FIRST_CHUNK);
+        let (mut samples, mut whole, mut rows) = (Vec::with_capacity(files.len()), true, 0u64);
+        for (number, file) in files.iter().enumerate() {
+            let wrong = |what: String| file.wrong(what);
+            let mut chunks = file.chunks(&notation, None)?;
+            let chunk = chunks.next(share).map_err(wrong)?.unwrap_or_default();
+            let table = notation.parse(&chunk, None).map_err(wrong)?.behind(rows);
+            rows = rows.saturating_add(table.len());
+            samples.push(table.of_file(number, file.name.clone()));
+            whole = chunks.is_at_end().map_err(wrong)? && whole;
+        }
+        Ok(Self { files, notation, samples, whole })
+    }
+
+    /// The first rows of the first file.
+    pub(super) fn first(&self) -> Result<&Table, Failure> {
+        self.samples.first().ok_or_else(|| Failure::internal("an import has a file"))
+    }
+
+    /// The first rows of each file.
+    pub(super) fn samples(&self) -> &[Table] {
+        &self.samples
+    }
+
+    /// A column that no file has is an error; `None` if each of these has one.
+    pub(super) fn lacks<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+        names.find(|name| !self.samples.iter().any(|table| table.column(name).is_some()))
+    }
+
+    /// A place of a row, for messages.
+    pub(super) fn at(&self, place: u64) -> String {
+        let (file, line) = split(place);
+        self.samples.get(file).map_or_else(|| format!("line {line}"), |table| table.at(line))
+    }
+
+    /// What the user should know about the names of the columns.
+    pub(super) fn note_of_names(&self) -> Option<String> {
+        let Kind::Delimited(dialect) = &self.notation.kind else { return None };
+        self.samples
+            .iter()
+            .find_map(|table| nearly::names(table.all_names(), dialect).map(|note| table.wrong(note)))
+    }
+
+    /// The notations of dates.
+    pub(super) const fn dates(&self) -> &DateFormats {
+        &self.notation.dates
     }
 
     /// Whether the first rows are all rows.
@@ -63,15 +111,19 @@ impl Tables {
         self.whole
     }
 
-    /// The chunks of the file, from its beginning.
-    fn chunks(&self) -> Result<Chunks, String> {
-        let file = self.input.open().map_err(|error| error.to_string())?;
-        Ok(Chunks::new(file, self.notation))
-    }
-
     /// The number of all rows. Of those that are not in memory, only the ends are looked at.
     pub(super) fn count(&self) -> Result<u64, String> {
-        if self.whole { Ok(self.first.len()) } else { self.chunks()?.count(CHUNK) }
+        if self.whole {
+            return Ok(self.samples.iter().fold(0, |rows, table| rows.saturating_add(table.len())));
+        }
+        let mut all = self.all();
+        while all.next()?.is_some() {}
+        Ok(all.before)
+    }
+
+    /// The chunks of all files.
+    const fn all(&self) -> AllChunks<'_> {
+        AllChunks { tables: self, file: 0, chunks: None, before: 0 }
     }
 
     /// Makes something of all rows, batch after batch and in several threads, and visits that in
@@ -83,16 +135,67 @@ impl Tables {
         visit: &mut dyn FnMut(T) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         if self.whole {
-            return visit(make(&self.first));
+            return self.samples.iter().try_for_each(|table| visit(make(table)));
         }
-        let chunks = self.chunks().map_err(wrong)?;
+        let mut all = self.all();
         let made = |chunk: &Chunk| {
-            let names = if chunk.line == 1 { &[] } else { self.first.names() };
-            self.notation.parse(chunk, names).map(|table| make(&table))
+            let file = self.files.get(chunk.file);
+            let sample = self.samples.get(chunk.file).filter(|_| chunk.line != 1);
+            let table = self.notation.parse(chunk, sample.map(Table::all_names));
+            let table = table.map_err(|what| file.map_or(what.clone(), |file| file.wrong(what)))?;
+            let table = if chunk.line == 1 { table.behind(chunk.before) } else { table };
+            Ok(make(&table.of_file(chunk.file, file.and_then(|file| file.name.clone()))))
         };
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        in_order(chunks, threads, &made, &mut |made| visit(made.map_err(wrong)?))
+        in_order(move || all.next(), threads, &made, &mut |made| visit(made.map_err(wrong)?))
     }
+}
+
+/// The chunks of all files, one file after the other.
+struct AllChunks<'t> {
+    tables: &'t Tables,
+    /// The number of the file that is read.
+    file: usize,
+    chunks: Option<Chunks>,
+    /// The number of rows of the files before it.
+    before: u64,
+}
+
+impl AllChunks<'_> {
+    fn next(&mut self) -> Result<Option<Chunk>, String> {
+        loop {
+            let Some(file) = self.tables.files.get(self.file) else { return Ok(None) };
+            let chunks = match &mut self.chunks {
+                Some(chunks) => chunks,
+                None => {
+                    let columns = self.tables.samples.get(self.file).map(|table| table.all_names().len());
+                    self.chunks.insert(file.chunks(&self.tables.notation, columns)?)
+                }
+            };
+            if let Some(mut chunk) = chunks.next(CHUNK).map_err(|what| file.wrong(what))? {
+                chunk.before = chunk.before.saturating_add(self.before);
+                chunk.file = self.file;
+                return Ok(Some(chunk));
+            }
+            self.before = self.before.saturating_add(chunks.rows_passed());
+            self.chunks = None;
+            self.file = self.file.saturating_add(1);
+        }
+    }
+}
+
+/// The bits of a place that are the number of a line.
+const LINE_BITS: u32 = 40;
+
+/// The place of a row among the rows of all files.
+pub(super) fn place(file: usize, line: usize) -> u64 {
+    to_u64(file) << LINE_BITS | to_u64(line)
+}
+
+/// The number of a file, and a line of it.
+fn split(place: u64) -> (usize, usize) {
+    let line = place & ((1 << LINE_BITS) - 1);
+    (to_usize(place >> LINE_BITS).unwrap_or(usize::MAX), to_usize(line).unwrap_or(usize::MAX))
 }
 
 /// The result for a batch, with the number of the batch.
@@ -100,7 +203,7 @@ type Numbered<T> = (usize, Result<T, String>);
 
 /// Makes something of all chunks in so many threads, and visits that in the order of the chunks.
 fn in_order<T: Send>(
-    mut chunks: Chunks,
+    mut chunks: impl FnMut() -> Result<Option<Chunk>, String> + Send,
     threads: usize,
     make: &(dyn Fn(&Chunk) -> Result<T, String> + Sync),
     visit: &mut dyn FnMut(Result<T, String>) -> Result<(), Failure>,
@@ -140,14 +243,14 @@ fn next(chunks: &Mutex<Receiver<(usize, Chunk)>>) -> Option<(usize, Chunk)> {
 
 /// Reads chunks as long as somebody wants them.
 fn read_all<T>(
-    chunks: &mut Chunks,
+    chunks: &mut dyn FnMut() -> Result<Option<Chunk>, String>,
     permits: &Receiver<()>,
     read: &SyncSender<(usize, Chunk)>,
     done: &SyncSender<Numbered<T>>,
 ) {
     let mut number = 0usize;
     while permits.recv().is_ok() {
-        let sent = match chunks.next(CHUNK) {
+        let sent = match chunks() {
             Ok(Some(chunk)) => read.send((number, chunk)).is_ok(),
             Ok(None) => false,
             Err(error) => {
@@ -184,6 +287,7 @@ fn visit_all<T>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::notation::Dialect;
     use super::*;
 
     /// A table that is longer than one batch, some of whose cells contain line feeds.
@@ -198,11 +302,11 @@ mod tests {
     type Seen = (u64, usize, String);
 
     fn tables(text: String, threads: usize) -> Vec<Result<Vec<Seen>, String>> {
-        let chunks = Chunks::new(Box::new(std::io::Cursor::new(text)), Notation::Delimited(','));
+        let notation = Notation::new(Kind::Delimited(Dialect::new(',')));
+        let mut chunks = Chunks::new(Box::new(std::io::Cursor::new(text)), &notation, Some(2));
         let names = ["number".to_owned(), "words".to_owned()];
         let make = |chunk: &Chunk| {
-            let names = if chunk.line == 1 { &[] } else { &names[..] };
-            let table = Notation::Delimited(',').parse(chunk, names)?;
+            let table = notation.parse(chunk, (chunk.line != 1).then_some(&names[..]))?;
             let rows = (table.before()..).zip(table.cells(0));
             Ok(rows.map(|(row, (line, cell))| (row, line, cell.text.to_owned())).collect())
         };
@@ -213,7 +317,7 @@ mod tests {
             if failed { Err(Failure::Usage("stop".to_owned())) } else { Ok(()) }
         };
         let mut visit = stop;
-        let _ = in_order(chunks, threads, &make, &mut visit);
+        let _ = in_order(move || chunks.next(CHUNK), threads, &make, &mut visit);
         found
     }
 
@@ -234,13 +338,15 @@ mod tests {
 
     #[test]
     fn a_thread_that_panics_is_an_error_and_nobody_waits_for_it() {
-        let chunks = Chunks::new(Box::new(std::io::Cursor::new(long(400_000))), Notation::Delimited(','));
+        let notation = Notation::new(Kind::Delimited(Dialect::new(',')));
+        let text = Box::new(std::io::Cursor::new(long(400_000)));
+        let mut chunks = Chunks::new(text, &notation, Some(2));
         let make = |chunk: &Chunk| {
             assert!(chunk.line == 1, "this is meant to panic");
             Ok(())
         };
         let mut found = Vec::new();
-        let visited = in_order(chunks, 2, &make, &mut |made| {
+        let visited = in_order(move || chunks.next(CHUNK), 2, &make, &mut |made| {
             found.push(made.clone());
             made.map_err(Failure::Usage)
         });

@@ -67,7 +67,9 @@ impl<'t> Lines<'t> {
                 let start = memrchr(b'\n', text).map_or(0, |end| end.saturating_add(1));
                 let byte = text.len().saturating_sub(start).saturating_add(1);
                 let number = number.saturating_add(lines);
-                let bad = format!("line {number}: the text is not valid UTF-8 at byte {byte} of the line");
+                let bad = format!(
+                    "line {number}: the text is not valid UTF-8 at byte {byte} of the line: --encoding names another encoding, such as latin1"
+                );
                 let before = text.get(..start).and_then(|text| str::from_utf8(text).ok());
                 (before.unwrap_or_default(), Some(bad))
             }
@@ -95,11 +97,12 @@ mod tests {
 
     #[test]
     fn a_line_that_is_not_utf8_is_named() {
-        let chunk = |text: &[u8]| Chunk { text: text.to_vec(), line: 1, before: 0 };
+        let chunk = |text: &[u8]| Chunk { text: text.to_vec(), line: 1, before: 0, file: 0 };
         let text = chunk(b"\xef\xbb\xbfa\nb\xff\n");
         let mut lines = Lines::new(&text);
         assert_eq!(lines.next(), Ok(Some((1, "a\n"))));
-        assert_eq!(lines.next().unwrap_err(), "line 2: the text is not valid UTF-8 at byte 2 of the line");
+        let wrong = lines.next().unwrap_err();
+        assert!(wrong.starts_with("line 2: the text is not valid UTF-8 at byte 2 of the line"), "{wrong}");
         assert_eq!(Lines::new(&chunk(b"")).next(), Ok(None));
     }
 }

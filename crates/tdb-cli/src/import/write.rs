@@ -55,7 +55,7 @@ impl ImportArgs {
         let failed = |error| Failure::of_array(&self.array, error);
         let mut target = match self.dry_run {
             true => Target::None,
-            false => Target::new(writer, tables.first().names(), rows).map_err(failed)?,
+            false => Target::new(writer, tables.first()?.names(), rows).map_err(failed)?,
         };
         let meter = self.progress.bar("writing", Unit::Rows, Some(rows));
         let cells = rows.saturating_sub(left_out.len());

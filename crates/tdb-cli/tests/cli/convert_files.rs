@@ -128,11 +128,10 @@ fn files_of_pyarrow_become_the_same_array_whatever_their_format() {
 fn types_of_pyarrow_that_arrays_do_not_have_are_refused_with_advice() {
     let scratch = Scratch::new();
     let array = scratch.path().join("array");
-    for (name, datatype) in [("price", "Decimal128(9, 2)"), ("place", "Struct(")] {
-        let file = pyarrow(&format!("refused_{name}.parquet"));
-        let start = format!("refused_{name}.parquet: column {name:?} is of type {datatype}");
-        let outcome = tdb(&["import", text(&array), text(&file)]);
-        assert_fails(&outcome, &[&start, "for which TileDB has no type: "]);
-        assert!(!array.exists());
-    }
+    let file = pyarrow("refused_place.parquet");
+    let outcome = tdb(&["import", text(&array), text(&file)]);
+    let start = "refused_place.parquet: column \"place\" is of type Struct(";
+    assert_fails(&outcome, &[start, "for which TileDB has no type: "]);
+    assert!(!array.exists());
+    said(&["import", text(&array), text(&pyarrow("refused_price.parquet"))]);
 }

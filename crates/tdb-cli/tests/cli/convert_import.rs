@@ -8,9 +8,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tdb_arrow::arrow_array::{
     Array as ArrowArray, ArrayRef, Date32Array, Float64Array, Int8Array, Int32Array, Int64Array, RecordBatch,
-    StringArray, UInt64Array,
+    StringArray, StructArray, TimestampMicrosecondArray, UInt64Array,
 };
 use tdb_arrow::arrow_array::{Decimal128Array, DictionaryArray, types::Int8Type};
+use tdb_arrow::arrow_schema::{DataType, Field};
 use tdb_convert::{Format, SinkOptions, sink};
 
 use crate::common::{Scratch, assert_fails, fixture, refused, said, schema_json, sparse, tdb, text};
@@ -116,7 +117,8 @@ fn columns_become_coordinates_and_the_array_grows_with_them() {
         &["--dims", "statoin"],
         "there is no column \"statoin\" (there are station, day, heat); did you mean",
     );
-    wrong(&["--types", "heat=float32"], "the columns of this file have types");
+    wrong(&["--types", "hat=float32"], "--types: there is no column \"hat\"");
+    wrong(&["--null", "NA"], "--null is only for text");
     wrong(&["--delimiter", ";"], "--delimiter is only for CSV files");
     wrong(&["--dims", "day", "--domain", "dy=1..2"], "dy");
 }
@@ -238,12 +240,13 @@ fn an_enumeration_and_the_state_at_a_time_come_back() {
 fn columns_that_an_array_cannot_take_are_named() {
     let scratch = Scratch::new();
     let array = scratch.path().join("array");
-    let price: ArrayRef = Arc::new(Decimal128Array::from(vec![1, 2]).with_precision_and_scale(9, 2).unwrap());
+    let price: ArrayRef =
+        Arc::new(Decimal128Array::from(vec![1, 2]).with_precision_and_scale(19, 2).unwrap());
     let decimal = made(&scratch, "decimal.parquet", vec![("price", price)], 1);
     for dims in [&[][..], &["--dims", "price"], &["--dense"]] {
         let outcome = tdb(&[&["import", text(&array), text(&decimal)], dims].concat());
         assert!(
-            outcome.code != 0 && outcome.err.contains("column \"price\" is of type Decimal128(9, 2)"),
+            outcome.code != 0 && outcome.err.contains("column \"price\" is of type Decimal128(19, 2)"),
             "{}",
             outcome.err
         );
@@ -455,4 +458,113 @@ fn plain_columns_and_dictionaries_have_values_of_enumerations_and_codes_only_if_
     let table = made(&scratch, "p.parquet", columns(numbers(&[1, 3])), 1);
     refused(&["import", text(&array), text(&table), "--codes"], 1, "has the code 3");
     assert_eq!(said(&named), "c\ngreen\nblue\n");
+}
+
+#[test]
+fn times_with_a_zone_are_those_of_utc_and_the_zone_comes_back() {
+    let scratch = Scratch::new();
+    let times = TimestampMicrosecondArray::from(vec![1_000_000, 2_000_000]);
+    let seen: ArrayRef = Arc::new(times.clone().with_timezone("Europe/Rome"));
+    let when: ArrayRef = Arc::new(times.with_timezone("+02:00"));
+    let file = made(&scratch, "t.parquet", vec![("when", when), ("seen", seen)], 1);
+    let array = scratch.path().join("array");
+    said(&["import", text(&array), text(&file), "--dims", "when"]);
+    let meta = |array: &PathBuf, key: &str| said(&["meta", "get", text(array), key]);
+    assert_eq!(meta(&array, "__tiledb_dim.when.timezone"), "+02:00\n");
+    assert_eq!(meta(&array, "__tiledb_attr.seen.timezone"), "Europe/Rome\n");
+    let cells = "when,seen\n1970-01-01T00:00:01.000000,1970-01-01T00:00:01.000000\n";
+    assert!(csv(text(&array)).starts_with(cells), "{}", csv(text(&array)));
+    // More of them, and a copy by way of a file.
+    said(&["import", text(&array), text(&file)]);
+    for ending in ["parquet", "arrow"] {
+        let exported = scratch.path().join(format!("exported.{ending}"));
+        said(&["export", text(&array), text(&exported)]);
+        let again = scratch.path().join(format!("again_{ending}"));
+        said(&["import", text(&again), text(&exported)]);
+        assert_eq!(schema_json(&again), schema_json(&array));
+        assert_eq!(meta(&again, "__tiledb_dim.when.timezone"), "+02:00\n");
+        assert_eq!(meta(&again, "__tiledb_attr.seen.timezone"), "Europe/Rome\n");
+    }
+    let copy = scratch.path().join("copy");
+    said(&["copy", text(&array), text(&copy)]);
+    assert_eq!(meta(&copy, "__tiledb_attr.seen.timezone"), "Europe/Rome\n");
+    said(&["evolve", text(&array), "--add", "x:int8?", "--drop", "seen"]);
+    assert!(!said(&["meta", text(&array)]).contains("seen.timezone"));
+}
+
+#[test]
+fn decimals_are_integers_with_their_unit_or_reals_by_wish() {
+    let scratch = Scratch::new();
+    let prices = |values: Vec<Option<i128>>, digits: u8| -> ArrayRef {
+        Arc::new(Decimal128Array::from(values).with_precision_and_scale(digits, 2).unwrap())
+    };
+    let file = made(&scratch, "t.parquet", vec![("p", prices(vec![Some(1234), None], 9))], 1);
+    let [scaled, real] = ["scaled", "real"].map(|name| scratch.path().join(name));
+    said(&["import", text(&scaled), text(&file)]);
+    assert_eq!(csv(text(&scaled)), "row,p\n0,1234\n1,\n");
+    assert!(said(&["meta", "get", text(&scaled), "__tiledb_attr.p.scale_factor"]).starts_with("0.01"));
+    said(&["import", text(&scaled), text(&file)]);
+    said(&["import", text(&real), text(&file), "--types", "p=float64"]);
+    said(&["import", text(&real), text(&file)]);
+    assert_eq!(csv(text(&real)), "row,p\n0,12.34\n1,\n2,12.34\n3,\n");
+    let long = made(&scratch, "long.parquet", vec![("p", prices(vec![Some(5)], 30)), ("a", ints(&[1]))], 1);
+    said(&["import", text(&real), text(&long), "--columns", "p"]);
+    assert!(csv(text(&real)).ends_with("4,0.05\n"));
+    let new = scratch.path().join("new");
+    refused(&["import", text(&new), text(&long)], 1, "--drop 'p' leaves it out");
+    said(&["import", text(&new), text(&long), "--drop", "p"]);
+    assert_eq!(csv(text(&new)), "row,a\n0,1\n");
+    // Integers of another unit are not mixed.
+    let whole = made(&scratch, "whole.parquet", vec![("p", ints(&[1]))], 1);
+    let plain = scratch.path().join("plain");
+    said(&["import", text(&plain), text(&whole), "--types", "p=int64?"]);
+    refused(
+        &["import", text(&plain), text(&file)],
+        1,
+        "the array's metadata has no __tiledb_attr.p.scale_factor",
+    );
+}
+
+#[test]
+fn columns_are_cast_or_left_out_by_wish() {
+    let scratch = Scratch::new();
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["1", "2"]));
+    let items = Field::new("a", DataType::Int32, false);
+    let place: ArrayRef = Arc::new(StructArray::from(vec![(Arc::new(items), ints(&[7, 8]))]));
+    let file = made(&scratch, "t.parquet", vec![("t", texts), ("s", place), ("i", ints(&[1, 300]))], 1);
+    let array = scratch.path().join("array");
+    said(&["import", text(&array), text(&file), "--types", "t=int64,s=string,i=int16?"]);
+    assert_eq!(csv(text(&array)), "row,t,s,i\n0,1,{a: 7},1\n1,2,{a: 8},300\n");
+    assert_eq!(schema_json(&array)["attributes"][2]["nullable"], json!(true));
+    let new = scratch.path().join("new");
+    refused(
+        &["import", text(&new), text(&file), "--types", "i=int8", "--drop", "s"],
+        1,
+        "column \"i\" cannot be cast",
+    );
+    refused(&["import", text(&new), text(&file)], 1, "--types 's=TYPE' casts it");
+    assert!(!new.exists());
+}
+
+#[test]
+fn several_files_of_batches_are_one() {
+    let scratch = Scratch::new();
+    let (one, two) = (weather(&scratch, "n1.parquet", &[3, 2]), weather(&scratch, "n2.parquet", &[1, 4]));
+    let array = scratch.path().join("array");
+    assert_eq!(said(&["import", text(&array), text(&one), text(&two)]), "4 cells written\n");
+    // Only the second file has a null.
+    assert_eq!(schema_json(&array)["attributes"][2]["nullable"], json!(true));
+    let days = |array: &PathBuf| said(&["read", text(array), "--fields", "day,heat", "--format", "csv"]);
+    assert!(days(&array).contains("1970-01-02,\n"), "{}", days(&array));
+    let sorted = scratch.path().join("sorted");
+    let pattern = scratch.path().join("n*.parquet");
+    said(&["import", text(&sorted), text(&pattern), "--dims", "day"]);
+    assert_eq!(csv(text(&sorted)).lines().count(), 5);
+    refused(
+        &["import", text(&scratch.path().join("x")), text(&one), text(&two), text(&one), "--dims", "day"],
+        1,
+        "rows 0 and 4 have the same coordinates",
+    );
+    let other = made(&scratch, "m.parquet", vec![("day", ints(&[1]))], 1);
+    refused(&["import", text(&sorted), text(&one), text(&other)], 1, "there is not one column \"station\"");
 }

@@ -23,7 +23,7 @@ const COMMANDS: &[Wrong] = &[
     (&["read", "@/people", "--limit", "ten"], 2, &["\"ten\" is not a whole number, such as 10"]),
     (&["read", "@/people", "--limit", "-1"], 2, &["\"-1\" is not a whole number, such as 10"]),
     (&["read", "@/people", "--memory", "5parsecs"], 2, &["use B, kB, MB, GB, TB, KiB"]),
-    (&["import", "@/new", "@/people.csv", "--format", "cvs"], 2, &["csv, tsv, ndjson, npy"]),
+    (&["import", "@/new", "@/people.csv", "--format", "cvs"], 2, &["csv, tsv, ndjson, json, npy"]),
     (&["import", "@/new", "@/people.csv", "--delimiter", "ab"], 2, &["a single character is needed"]),
     (&["consolidate", "@/people", "--what", "fragmets"], 2, &["a similar value exists: 'fragments'"]),
     (&["consolidate", "@/people", "--ratio", "2"], 2, &["\"2\" is not a number from 0 to 1"]),
@@ -133,9 +133,9 @@ const BROKEN: &[Wrong] = &[
     (&["import", "@/new", "@/cut.ndjson"], 1, &["cut.ndjson: line 2: an object in JSON is expected"]),
     (&["import", "@/new", "@/cut.npy"], 1, &["cut.npy: this is not an NPY file"]),
     (
-        &["import", "@/new", "@/people.json"],
+        &["import", "@/new", "@/people.txt"],
         2,
-        &["--format csv, tsv, ndjson, npy, parquet, arrow or arrows is needed"],
+        &["--format csv, tsv, ndjson, json, npy, parquet, arrow or arrows is needed"],
     ),
     (
         &["create", "@/new", "--schema", "@/people.csv"],
@@ -167,7 +167,7 @@ fn inputs() -> Scratch {
     let [key, level, window] = schemas.map(|(dimension, more)| schema(dimension, more));
     let inputs: &[(&str, &[u8])] = &[
         ("people.csv", table.as_bytes()),
-        ("people.json", b"{}"),
+        ("people.txt", b"{}"),
         ("semicolons.csv", b"id;name\n1;Ann\n"),
         ("quote.csv", b"a,b\n1,\"x\n2,y\n"),
         ("wide.csv", b"a,b\n1,2\n1,2,3\n"),

@@ -10,6 +10,18 @@ use crate::condition;
 use crate::failure::Failure;
 use crate::thresholds::IMPORT_MEMORY_DIVISOR;
 
+/// What the user can do about a column of a type that arrays do not have.
+fn remedy(error: &tdb_arrow::Error) -> String {
+    match error {
+        tdb_arrow::Error::Refused { column, .. } => {
+            format!(
+                " (--types '{column}=TYPE' casts it, where there is a way; --drop '{column}' leaves it out)"
+            )
+        }
+        _ => String::new(),
+    }
+}
+
 impl BatchFile<'_> {
     /// The failure of an error, with what its user can do about it.
     pub(super) fn failed(&self, error: Error) -> Failure {
@@ -29,7 +41,8 @@ impl BatchFile<'_> {
             Error::NoPlace { .. } => args.wrong(
                 "it does not say to which part of a dense array its cells belong: import it into a sparse array, with --dims",
             ),
-            Error::Arrow(error) => args.wrong(error),
+            Error::Arrow(error) => args.wrong(format!("{error}{}", remedy(&error))),
+            Error::Cells { ref why, .. } => Failure::Failed(format!("{error}{}", remedy(why))),
             // These name the file.
             other => Failure::Failed(other.to_string()),
         }

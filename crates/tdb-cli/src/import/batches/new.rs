@@ -12,7 +12,7 @@ use super::super::duplicates::Rule;
 use super::super::grow;
 use super::super::report::Report;
 use super::super::rows;
-use super::BatchFile;
+use super::{BatchFile, columns};
 use crate::failure::{Failure, Result};
 use crate::ranges::parse_names;
 
@@ -50,10 +50,10 @@ impl BatchFile<'_> {
         };
         if replaces {
             // Errors in the file are found before anything is removed.
-            for batch in open()? {
+            let mut source = open()?;
+            while let Some(batch) = source.next() {
                 let batch = batch.map_err(|error| self.failed(error))?;
-                tdb_convert::fit(&mapping, &batch, &self.args.shown().display().to_string())
-                    .map_err(|error| self.failed(error))?;
+                tdb_convert::fit(&mapping, &batch, source.name()).map_err(|error| self.failed(error))?;
             }
         }
         let options = self.args.change.options()?;
@@ -65,6 +65,8 @@ impl BatchFile<'_> {
             begun => begun.map_err(of_array)?,
         };
         let cells = self.write(made.writer(), &mapping, &mut open()?.without(left_out), new.subarray())?;
+        let metadata = columns::metadata(&self.schema, made.writer().schema());
+        made.writer().write_metadata(&metadata).map_err(of_array)?;
         made.finish().map_err(of_array)?;
         Report { is_new: true, cells, left_out: left, ..Report::default() }.print(self.args, out)
     }
