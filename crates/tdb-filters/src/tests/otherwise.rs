@@ -92,6 +92,14 @@ fn no_bytes_are_no_part_before_a_filter_that_passes_its_input_on() {
     // Behind a filter that does nothing.
     assert!(!shuffled(&[Filter::None, Filter::Xor]).ends_with(&one));
     assert!(shuffled(&[Filter::None, Filter::Xor]).ends_with(&none));
+    // Scaling does not make a part of what is none.
+    let scaled = |filters: &[Filter]| {
+        let context = TileContext::new(Datatype::Float32, 4, FormatVersion::CURRENT);
+        encode(&Pipeline::new(filters.to_vec()), context, &[]).unwrap().0
+    };
+    let scale = registry::by_name("scale-float").unwrap().sample();
+    assert!(scaled(&[scale.clone(), Filter::ByteShuffle]).starts_with(&one));
+    assert!(scaled(&[Filter::None, scale, Filter::ByteShuffle]).starts_with(&none));
     #[cfg(feature = "checksum")]
     for checksum in [Filter::ChecksumMd5, Filter::ChecksumSha256] {
         assert!(!shuffled(std::slice::from_ref(&checksum)).ends_with(&one));
