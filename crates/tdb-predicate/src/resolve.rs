@@ -240,13 +240,13 @@ fn enumerated(
 
 #[cfg(test)]
 mod tests {
-    use tdb_schema::{Attribute, Dimension};
+    use tdb_schema::{Attribute, Dimension, SchemaBuilder};
 
     use super::*;
 
     fn schema(attributes: Vec<Attribute>) -> ArraySchema {
         let new = ArraySchema::sparse().dimension(Dimension::new("d", 0i32..=9));
-        attributes.into_iter().fold(new, |new, attribute| new.attribute(attribute)).build().unwrap()
+        attributes.into_iter().fold(new, SchemaBuilder::attribute).build().unwrap()
     }
 
     fn number(datatype: Datatype) -> Attribute {
