@@ -9,7 +9,7 @@ mod purity;
 mod shares;
 mod sizes;
 mod stack;
-mod tokens;
+pub(crate) mod tokens;
 mod unsafe_code;
 mod versions;
 mod width;

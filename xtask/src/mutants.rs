@@ -1,28 +1,40 @@
 //! `cargo xtask mutants`: whether the tests of a crate notice a fault in it.
 //!
-//! cargo-mutants makes the faults: it replaces an operator, or the body of a function, and runs the
-//! tests. A mutant that no test notices is *missed*. [`suites`] says which tests run for the
-//! mutants of a crate, or of several, and how many of them they must notice; `xtask/mutants.txt`
-//! names the mutants that no test can notice, because they do the same ([`equivalent`]).
+//! cargo-mutants says which faults there are: an operator, an arm, a field or the body of a
+//! function is replaced. A mutant that no test notices is *missed*. [`suites`] says which tests
+//! run for the mutants of a crate, or of several, and how many of them they must notice;
+//! `xtask/mutants.txt` names the mutants that no test can notice, because they do the same
+//! ([`equivalent`]).
+//!
+//! One build has all mutants, each behind a number ([`switch`], [`build`]), which a variable of the
+//! environment chooses. Each test runs once to see which mutants it reaches, and then those that
+//! reach a mutant run on it, the fastest first ([`trial`]).
 //!
 //! The mutants are made in a copy of the tree below the target folder, which is kept: the next run
 //! builds only what changed, and a run that is cut off leaves no mutant in the sources.
 
+mod build;
 mod equivalent;
+mod mutant;
 mod report;
 mod suites;
+mod switch;
 mod tool;
 mod tree;
+mod trial;
 
 use std::collections::BTreeSet;
 
 use crate::conform::random::Random;
 use crate::peer;
+use build::Build;
 use equivalent::{Equivalents, LIST};
-use report::Row;
+use mutant::Mutant;
+use report::{Outcomes, Row};
 use suites::{SUITES, Suite};
-use tool::Tool;
+use switch::Number;
 use tree::Tree;
+use trial::{Trial, Verdict};
 
 const USAGE: &str = "usage: cargo xtask mutants [--crate NAME]… [--sample N] [--seed S] [--against COMMIT]";
 
@@ -82,27 +94,24 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let suites = options.suites()?;
     let root = peer::repository_root()?;
     let equivalents = Equivalents::read(&root)?;
-    let tree = Tree::copy(&root)?;
-    let tool = Tool::find(&tree)?;
-    let diff = match &options.against {
-        Some(commit) => Some(tree.write_diff(&root, commit)?),
-        None => None,
-    };
+    tool::find()?;
 
     let mut rows = Vec::new();
     for suite in suites {
-        let all = tool.list(suite, None)?;
-        let gone = equivalents.gone(suite.packages, &all);
+        // The suite before has left its mutants in the copy.
+        let tree = Tree::copy(&root)?;
+        let all = tool::list(&tree, suite, None)?;
+        let names: Vec<String> = all.iter().map(|mutant| mutant.name.clone()).collect();
+        let gone = equivalents.gone(suite.packages, &names);
         if !gone.is_empty() {
             return Err(format!("{LIST}: no such mutant:\n{}", gone.join("\n")));
         }
-        let equivalent = equivalents.of(&all);
-        let mut wanted = match &diff {
-            Some(diff) => tool.list(suite, Some(diff))?,
+        let mut wanted = match &options.against {
+            Some(commit) => tool::list(&tree, suite, Some(&tree.write_diff(&root, commit)?))?,
             None => all,
         };
         // A change has few mutants: all of them run, unless a sample is asked for.
-        let size = if diff.is_some() { options.sample } else { options.sample.or(suite.sample) };
+        let size = if options.against.is_some() { options.sample } else { options.sample.or(suite.sample) };
         if let Some(size) = size {
             wanted = sample(wanted, size, options.seed);
         }
@@ -111,14 +120,47 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             continue;
         }
         eprintln!("{}: {} mutants", suite.name, wanted.len());
-        rows.push(Row::new(suite, tool.run(suite, &wanted)?, &equivalent));
+        rows.push(Row::new(suite, outcomes(&tree, suite, &wanted)?, &equivalents.of(&names)));
     }
     print!("{}", report::text(&rows, options.seed));
     report::verdict(&rows)
 }
 
-/// So many of the names, in their order: the same ones for the same seed.
-fn sample(mut names: Vec<String>, size: usize, seed: u64) -> Vec<String> {
+/// Runs the tests on each of these mutants: those of each step on what the steps before missed.
+fn outcomes(tree: &Tree, suite: &Suite, mutants: &[Mutant]) -> Result<Outcomes, String> {
+    let mut build = Build::new(tree, suite, mutants)?;
+    let mut outcomes = Outcomes::default();
+    let mut missed: Vec<Number> = build.chosen().map(|(number, _)| number).collect();
+    let name = |number: Number| number.checked_sub(1).and_then(|index| mutants.get(index));
+    for step in suite.steps {
+        let programs = build.programs(step)?;
+        let trial = Trial::new(&programs, &tree.out)?;
+        let viable: BTreeSet<Number> = build.chosen().map(|(number, _)| number).collect();
+        let mut later = Vec::new();
+        for number in missed {
+            let Some(mutant) = name(number).filter(|_| viable.contains(&number)) else { continue };
+            let package = step.tests.is_empty().then_some(mutant.package.as_str());
+            match trial.verdict(number, package)? {
+                Verdict::Missed => later.push(number),
+                Verdict::Noticed => outcomes.caught.push(mutant.name.clone()),
+                Verdict::Hanging => outcomes.timeouts.push(mutant.name.clone()),
+            }
+        }
+        missed = later;
+        eprintln!("{}: {} left after {} programs", suite.name, missed.len(), programs.len());
+    }
+    let names = |numbers: &[Number]| {
+        let mutants = numbers.iter().filter_map(|number| name(*number));
+        mutants.map(|mutant| mutant.name.clone()).collect()
+    };
+    outcomes.missed = names(&missed);
+    outcomes.unviable = names(&build.unviable.iter().copied().collect::<Vec<_>>());
+    outcomes.not_run = names(&build.fixed.iter().copied().collect::<Vec<_>>());
+    Ok(outcomes)
+}
+
+/// So many of the mutants, in their order: the same ones for the same seed.
+fn sample<T>(mut names: Vec<T>, size: usize, seed: u64) -> Vec<T> {
     let mut random = Random::new(seed);
     let mut taken: BTreeSet<usize> = BTreeSet::new();
     if size >= names.len() {

@@ -202,6 +202,9 @@ mod tests {
         for number in [0, 24, 0x8000_0016, u32::MAX] {
             assert_eq!(FormatVersion::parse(number), Err(UnsupportedVersion(number)));
         }
+        for version in [1, 2, 22, 23] {
+            assert_eq!(FormatVersion::parse(version).map(FormatVersion::number), Ok(version));
+        }
         assert!(UnsupportedVersion(24).to_string().contains("version 24 is not supported"));
         let experimental = UnsupportedVersion(0x8000_0016).to_string();
         assert!(experimental.contains("version 22 of an experimental build"), "{experimental}");

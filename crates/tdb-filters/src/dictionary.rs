@@ -218,7 +218,16 @@ mod tests {
         let (mut block, mut out) = (Writer::new(), Vec::new());
         encode(&values, &offsets, &mut block, &mut out).unwrap();
         assert_eq!(decoded(block.as_slice(), &out).unwrap(), (values, offsets));
+        assert_eq!(coded(block.as_slice(), &out).unwrap(), strings);
         (block.into_vec(), out)
+    }
+
+    /// The strings of codes.
+    fn coded(metadata: &[u8], data: &[u8]) -> Kind<Vec<String>> {
+        let (mut into, budget) = (CodedStrings::default(), Budget::new(1_000_000));
+        decode_codes(&mut Reader::new(metadata), data, &mut into, &Charge::new(&budget))?;
+        let string = |cell| String::from_utf8(into.string(cell).unwrap().to_vec()).unwrap();
+        Ok((0..into.codes.len()).map(string).collect())
     }
 
     #[test]
@@ -273,7 +282,21 @@ mod tests {
     fn the_id_width_follows_from_the_number_of_cells() {
         assert_eq!(encoded(&["x"; 255]).1.len(), 255);
         assert_eq!(encoded(&["x"; 300]).1.len(), 600);
+        assert_eq!(encoded(&["x"; 65_536]).1.len(), 4 * 65_536);
         assert_eq!(encoded(&["", ""]).1, [0, 0]);
         assert_eq!(encoded(&[]).1, []);
+    }
+
+    #[test]
+    fn ids_of_each_width_are_looked_up() {
+        for width in [1u8, 2, 4, 8] {
+            let mut metadata = vec![0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 2 * width, 0, 0, 0, 16, 0, 0, 0];
+            metadata.extend([width, 1, 5, 0, 0, 0]);
+            metadata.extend(b"\x01a\x02bc");
+            let data: Vec<u8> =
+                [1u64, 0].iter().flat_map(|id| id.to_be_bytes()[8 - usize::from(width)..].to_vec()).collect();
+            assert_eq!(decoded(&metadata, &data), Ok((b"bca".to_vec(), vec![0, 2])), "{width}");
+            assert_eq!(coded(&metadata, &data), Ok(vec!["bc".to_owned(), "a".to_owned()]), "{width}");
+        }
     }
 }

@@ -157,6 +157,14 @@ mod tests {
     }
 
     #[test]
+    fn two_values_are_raw_only_if_their_difference_does_not_fit() {
+        let longs = |values: [i64; 2]| round_trip(Physical::I64, &values.map(i64::to_le_bytes).concat());
+        assert_eq!((longs([1, 2])[0], longs([i64::MIN, 1])[0]), (0, RAW));
+        // These bytes are a single value of eight.
+        assert_eq!(round_trip(Physical::I32, &bytes(&[i32::MIN, i32::MAX]))[0], 0);
+    }
+
+    #[test]
     fn up_to_two_values_have_bitsize_zero_and_no_stream() {
         assert_eq!(round_trip(Physical::I32, &[]), [0; 9]);
         assert_eq!(round_trip(Physical::I32, &bytes(&[7])).len(), 9 + 4);

@@ -154,6 +154,19 @@ mod tests {
         }
     }
 
+    /// `LZ4_compress_default` of lz4 1.9.4 writes the same blocks.
+    #[test]
+    fn the_last_match_begins_twelve_bytes_before_the_end() {
+        let block = |input: &[u8]| {
+            let mut out = Vec::new();
+            let end = encode(input, &mut out, 0, &mut Codecs::default()).unwrap();
+            out.truncate(end);
+            out
+        };
+        assert_eq!(block(b"abcdabcdefghijkl"), *b"\x40abcd\x04\x00\x80efghijkl");
+        assert_eq!(block(b"abcdabcdefghijk"), *b"\xf0\x00abcdabcdefghijk");
+    }
+
     #[test]
     fn a_block_is_written_over_what_was_there_and_nothing_before_it_is_touched() {
         let mut out = vec![9; 500];

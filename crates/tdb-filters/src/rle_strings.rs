@@ -124,6 +124,13 @@ mod tests {
     }
 
     #[test]
+    fn a_length_is_cut_if_it_is_the_low_bytes_of_a_longer_one() {
+        assert!(is_cut(44, 1, 300) && is_cut(0, 2, 0x1_0000) && is_cut(1, 4, 0x1_0000_0001));
+        assert!(!is_cut(44, 1, 44) && !is_cut(45, 1, 300) && !is_cut(300, 1, 44) && !is_cut(44, 2, 300));
+        assert!(!is_cut(7, 8, 300));
+    }
+
+    #[test]
     fn runs_hold_big_endian_lengths() {
         let (values, offsets) = (b"aaaabbbcc", [0, 2, 4, 7, 7, 7]);
         let (mut block, mut out) = (Writer::new(), Vec::new());

@@ -166,3 +166,30 @@ impl Drop for Charge<'_> {
         self.budget.release(self.taken.get());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capacity_is_what_all_buffers_hold_and_is_shown() {
+        let mut scratch = Scratch::new();
+        assert_eq!(scratch.capacity(), 0);
+        scratch.data = [Vec::with_capacity(100), Vec::with_capacity(20)];
+        scratch.metadata = [Vec::new(), Vec::with_capacity(3)];
+        scratch.blocks.push(Vec::with_capacity(4000).into());
+        scratch.blocks.clear();
+        scratch.blocks.push(Vec::with_capacity(50_000).into());
+        assert_eq!(scratch.capacity(), 54_123);
+        assert_eq!(format!("{scratch:?}"), "Scratch { capacity: 54123, .. }");
+        scratch.clear();
+        assert_eq!(scratch.capacity(), 0);
+    }
+
+    #[test]
+    fn the_buffer_of_a_bit_shuffle_is_made_once() {
+        let mut codecs = Codecs::default();
+        let first: *const Planes = codecs.planes();
+        assert!(core::ptr::eq(first, codecs.planes()));
+    }
+}

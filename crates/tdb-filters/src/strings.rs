@@ -347,3 +347,27 @@ pub(crate) fn split<'v>(values: &'v [u8], offsets: &[u64]) -> Kind<Vec<&'v [u8]>
         first => Err(ErrorKind::InvalidValue { value: first.copied().unwrap_or(0) }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_width_is_the_smallest_in_which_a_number_fits() {
+        for (max, width) in [(0, 1), (0xff, 1), (0x100, 2), (0xffff, 2), (0x1_0000, 4), (0xffff_ffff, 4)] {
+            assert_eq!(width_for(max), width, "{max:#x}");
+        }
+        assert_eq!((width_for(0x1_0000_0000), width_for(u64::MAX)), (8, 8));
+    }
+
+    #[test]
+    fn strings_begin_at_0_never_decrease_and_end_within_the_values() {
+        assert_eq!(split(b"abc", &[0, 1, 1]), Ok(vec![&b"a"[..], b"", b"bc"]));
+        assert_eq!(split(b"", &[]), Ok(vec![]));
+        for (values, offsets, value) in
+            [(&b"a"[..], &[][..], 0), (b"abc", &[1, 2], 1), (b"abc", &[0, 2, 1], 2), (b"a", &[0, 2], 0)]
+        {
+            assert_eq!(split(values, offsets), Err(ErrorKind::InvalidValue { value }), "{offsets:?}");
+        }
+    }
+}

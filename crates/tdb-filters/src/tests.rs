@@ -195,6 +195,14 @@ fn intermediate_buffers_over_the_budget_are_refused_before_they_grow() {
     assert!(scratch.capacity() <= 1000);
 }
 
+#[test]
+fn runs_of_cells_without_bytes_are_refused() {
+    let pipeline = Pipeline::new(vec![Filter::Rle { level: -1 }]);
+    let context = |size| TileContext::new(Datatype::Uint8, size, FormatVersion::CURRENT);
+    assert!(pipeline.decoder(context(1)).is_ok());
+    assert_eq!(pipeline.decoder(context(0)).unwrap_err().kind, ErrorKind::InvalidValue { value: 0 });
+}
+
 /// Pipelines of one, two and three filters that this build can run.
 fn pipelines() -> Vec<Pipeline> {
     let usable: Vec<Filter> = registry::all()

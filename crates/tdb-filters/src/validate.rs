@@ -329,10 +329,14 @@ mod tests {
     fn constructors_give_what_files_store() {
         assert_eq!(Filter::gzip(-1), Ok(Filter::Gzip { level: -1 }));
         assert_eq!(Filter::zstd(22), Ok(Filter::Zstd { level: 22 }));
+        assert_eq!(Filter::rle(), Filter::Rle { level: -1 });
+        assert_eq!(Filter::dictionary(), Filter::Dictionary { level: -1 });
         assert_eq!(Filter::bzip2(0), Ok(Filter::Bzip2 { level: 0 }));
         assert!(Filter::bzip2(10).is_err() && Filter::zstd(23).is_err());
         assert!(Filter::positive_delta(0).is_err() && Filter::bit_width_reduction(0).is_err());
         assert!(Filter::delta(Some(Datatype::Any)).is_err());
+        let reinterpret = Some(Datatype::Uint8);
+        assert_eq!(Filter::delta(reinterpret), Ok(Filter::Delta { level: -1, reinterpret }));
         let filter = Filter::double_delta(Some(Datatype::Int32));
         assert_eq!(filter, Ok(Filter::DoubleDelta { level: -1, reinterpret: Some(Datatype::Int32) }));
         assert!(Filter::scale_float(0.0, 0.0, ByteWidth::One).is_err());

@@ -444,6 +444,33 @@ fn only_cells_that_64_bits_tell_apart_have_keys() {
 }
 
 #[test]
+fn bits_of_reals_stand_for_their_bytes() {
+    for value in [0.0f32, 1.5, -1.5, f32::MIN, f32::MAX, f32::NEG_INFINITY, f32::NAN, -1e-40] {
+        let bytes = value.to_le_bytes();
+        assert_eq!(bits::float_from_bits(bits::float_bits(&bytes), 4), bytes, "{value}");
+    }
+    for value in [0.0f64, 1.5, -1.5, f64::MIN, f64::MAX, f64::NEG_INFINITY, f64::NAN, -1e-310] {
+        let bytes = value.to_le_bytes();
+        assert_eq!(bits::float_from_bits(bits::float_bits(&bytes), 8), bytes, "{value}");
+    }
+    // What no real of four bytes has stands for the last one in the order.
+    assert_eq!(bits::float_from_bits(u64::MAX, 4), [0xff, 0xff, 0xff, 0x7f]);
+}
+
+#[test]
+fn a_query_in_rows_or_columns_has_this_order_whatever_the_array_has() {
+    for stored in [Layout::RowMajor, Layout::ColMajor, Layout::Hilbert] {
+        let schema = schema(vec![Dimension::new("x", 0i32..=9)], Layout::RowMajor, stored);
+        assert_eq!(CellOrder::of(Layout::RowMajor, &schema), CellOrder::RowMajor);
+        assert_eq!(CellOrder::of(Layout::ColMajor, &schema), CellOrder::ColMajor);
+        let own = if stored == Layout::Hilbert { CellOrder::Hilbert } else { CellOrder::Global };
+        for layout in [Layout::GlobalOrder, Layout::Unordered] {
+            assert_eq!(CellOrder::of(layout, &schema), own);
+        }
+    }
+}
+
+#[test]
 fn many_runs_are_cut_into_many_bands() {
     const FRAGMENTS: u32 = 10_000;
     const CELLS: u32 = 100;

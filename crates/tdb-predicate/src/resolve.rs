@@ -237,3 +237,65 @@ fn enumerated(
         _ => Test::new(comparison, found, false, field.datatype),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use tdb_schema::{Attribute, Dimension, SchemaBuilder};
+
+    use super::*;
+
+    fn schema(attributes: Vec<Attribute>) -> ArraySchema {
+        let new = ArraySchema::sparse().dimension(Dimension::new("d", 0i32..=9));
+        attributes.into_iter().fold(new, SchemaBuilder::attribute).build().unwrap()
+    }
+
+    fn number(datatype: Datatype) -> Attribute {
+        Attribute::new("a", datatype, CellValNum::ONE)
+    }
+
+    /// What a comparison with a number becomes, for a field with the values 10, 20 and 30.
+    fn of_ten_to_thirty(nullable: bool, comparison: Comparison, operand: i128) -> Test {
+        let mut attribute = number(Datatype::Uint8);
+        attribute.nullable = nullable;
+        let schema = schema(vec![attribute]);
+        let values = [10i32, 20, 30].map(i32::to_le_bytes);
+        let tens = Enumeration::new("tens", "tens", Datatype::Int32, CellValNum::ONE, values).unwrap();
+        let operands = [(Operand::Int(operand), Place::default())];
+        enumerated(&schema.field("a").unwrap(), Place::default(), comparison, &operands, &tens).unwrap()
+    }
+
+    #[test]
+    fn a_value_that_an_enumeration_lacks_equals_no_cell_and_differs_from_all_that_are_not_null() {
+        use Comparison::{Equal, In, NotEqual};
+        let found = of_ten_to_thirty(false, Equal, 20);
+        assert!(matches!(found, Test::Number { operand, .. } if operand == [1]));
+        assert!(matches!(of_ten_to_thirty(false, Equal, 25), Test::Always(false)));
+        assert!(matches!(of_ten_to_thirty(true, Equal, 25), Test::Always(false)));
+        assert!(matches!(of_ten_to_thirty(false, NotEqual, 25), Test::Always(true)));
+        assert!(matches!(of_ten_to_thirty(true, NotEqual, 25), Test::Null(false)));
+        let list = of_ten_to_thirty(false, In, 25);
+        assert!(matches!(list, Test::List { is_in: true, operands, .. } if operands.is_empty()));
+    }
+
+    #[test]
+    fn a_stored_condition_looks_at_each_type_that_its_attribute_has_had() {
+        let fields = |own: Datatype, others: &[Datatype]| {
+            let others: Vec<ArraySchema> = others.iter().map(|other| schema(vec![number(*other)])).collect();
+            let condition = Condition::Value {
+                field: "a".into(),
+                comparison: Comparison::Equal,
+                operands: vec![Vec::new()],
+            };
+            let others: Vec<&ArraySchema> = others.iter().collect();
+            let unknown = |_: usize, _: &str| unreachable!("the field is known");
+            let own = schema(vec![number(own)]);
+            let program = Program::of_stored([&condition].into_iter(), &own, &others, unknown).unwrap();
+            let types = program.fields.iter().map(|field| (field.spec.datatype, field.is_current));
+            types.collect::<Vec<_>>()
+        };
+        let (int, long) = (Datatype::Int32, Datatype::Int64);
+        assert_eq!(fields(int, &[]), [(int, true)]);
+        assert_eq!(fields(int, &[int, int]), [(int, true)]);
+        assert_eq!(fields(int, &[long, int, long]), [(int, true), (long, false)]);
+    }
+}

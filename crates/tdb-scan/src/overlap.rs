@@ -227,6 +227,13 @@ mod tests {
     }
 
     #[test]
+    fn a_fragment_is_disjoint_if_it_overlaps_none_or_none_overlaps_another() {
+        let some = FragmentOverlap { overlapping: vec![true, false, true] };
+        assert_eq!([0, 1, 2, 3].map(|fragment| some.is_disjoint(fragment)), [false, true, false, false]);
+        assert!(FragmentOverlap { overlapping: Vec::new() }.is_disjoint(7));
+    }
+
+    #[test]
     fn domains_meet_where_they_share_a_coordinate() {
         let dimension = Dimension::new("x", -50i32..=99).with_tile(10i32);
         let ranges = [range(-50, -3), range(-3, 10), range(11, 99), range(40, 41)];

@@ -387,6 +387,15 @@ mod tests {
     }
 
     #[test]
+    fn the_memory_of_statistics_is_that_of_all_their_values() {
+        let mut statistics = of(INTEGERS, [0; 8], [0; 8], [0; 8]);
+        let one = statistics.held();
+        assert_eq!(one, to_u64(size_of::<Statistics>()) + 3 * 8);
+        (statistics.maxes.var, statistics.nulls) = (vec![0; 100], Arc::new(vec![0; 5]));
+        assert_eq!(statistics.held(), one + 100 + 5 * 8);
+    }
+
+    #[test]
     fn sums_are_trusted_where_no_order_of_adding_reaches_their_limit() {
         assert_eq!(sum(INTEGERS, -3, 5, 40, 100), Some(40));
         // libtiledb's sum of MAX, MAX and -7, where the first two are a run: it stops at MAX, and

@@ -3,11 +3,11 @@
 /// A word, a number or one punctuation character. Comments, strings and character literals produce
 /// no tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token<'a> {
+pub(crate) struct Token<'a> {
     /// The line it is on, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// Its text.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
 }
 
 impl Token<'_> {
@@ -23,7 +23,7 @@ impl Token<'_> {
 }
 
 /// The tokens of a source file.
-pub(super) fn tokenize(source: &str) -> Vec<Token<'_>> {
+pub(crate) fn tokenize(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut rest = source;
     let mut line = 1usize;

@@ -9,10 +9,6 @@ pub(super) struct Suite {
     pub(super) packages: &'static [&'static str],
     /// The tests. Those of a step run on the mutants that all steps before it missed.
     pub(super) steps: &'static [Step],
-    /// Files that the build on this machine leaves out: their mutants change nothing.
-    pub(super) not_built: &'static [&'static str],
-    /// The crates that are built again for each mutant, which optimising would slow down.
-    pub(super) not_optimised: &'static [&'static str],
     /// The least share of the mutants that they must notice, in per cent.
     pub(super) bar: usize,
     /// How many mutants run if the command line does not say it: all, or so many by the seed where
@@ -29,12 +25,10 @@ pub(super) struct Step {
     /// Which tests of these packages, in the words of `cargo test`. Examples of the documentation
     /// are left out: they show how something is used, and take long to build.
     pub(super) targets: &'static [&'static str],
-    /// Seconds after which the tests of a mutant count as hanging; none takes a quarter of this.
-    pub(super) timeout: u32,
 }
 
 /// The tests beside the code, and those in the folder `tests`.
-const ALL: Step = Step { tests: &[], targets: &["--lib", "--tests"], timeout: 60 };
+const ALL: Step = Step { tests: &[], targets: &["--lib", "--tests"] };
 
 /// The tests beside the code.
 const UNITS: Step = Step { targets: &["--lib"], ..ALL };
@@ -42,26 +36,13 @@ const UNITS: Step = Step { targets: &["--lib"], ..ALL };
 /// A crate that people use alone: its own tests must notice a fault.
 const fn lower(package: &'static [&'static str; 1]) -> Suite {
     let [name] = package;
-    Suite {
-        name,
-        packages: package,
-        steps: &[ALL],
-        not_built: &[],
-        not_optimised: package,
-        bar: 90,
-        sample: None,
-    }
+    Suite { name, packages: package, steps: &[ALL], bar: 90, sample: None }
 }
 
 /// The rows in stack order.
 pub(super) const SUITES: &[Suite] = &[
     lower(&["tdb-codec"]),
-    Suite {
-        sample: Some(300),
-        // The decoder in Rust is a feature that replaces the one in C.
-        not_built: &["crates/tdb-filters/src/zstd_library/rust.rs"],
-        ..lower(&["tdb-filters"])
-    },
+    Suite { sample: Some(300), ..lower(&["tdb-filters"]) },
     // The tests in its folder `tests` are about filters, and take minutes without optimisation.
     Suite { steps: &[UNITS], ..lower(&["tdb-tile"]) },
     lower(&["tdb-schema"]),
@@ -73,20 +54,9 @@ pub(super) const SUITES: &[Suite] = &[
         name: "engine",
         packages: &["tdb-order", "tdb-snapshot", "tdb-predicate", "tdb-scan"],
         steps: &[
-            Step { timeout: 300, ..UNITS },
-            Step { tests: &["tdb-query"], timeout: 300, ..UNITS },
-            Step { tests: &["tdb-array"], targets: &["--test=all"], timeout: 1200 },
-        ],
-        not_built: &[],
-        // Sorting takes longest in the tests of tdb-order.
-        not_optimised: &[
-            "tdb-snapshot",
-            "tdb-predicate",
-            "tdb-scan",
-            "tdb-split",
-            "tdb-aggregate",
-            "tdb-query",
-            "tdb-write",
+            UNITS,
+            Step { tests: &["tdb-query"], ..UNITS },
+            Step { tests: &["tdb-array"], targets: &["--test=all"] },
         ],
         bar: 85,
         sample: Some(200),

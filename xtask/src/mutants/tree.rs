@@ -1,7 +1,6 @@
 //! The copy of the tree in which the mutants are made.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +10,7 @@ use std::process::Command;
 pub(super) struct Tree {
     pub(super) files: PathBuf,
     pub(super) built: PathBuf,
-    /// The folder that has `mutants.out`.
+    /// The folder for what is written beside them.
     pub(super) out: PathBuf,
 }
 
@@ -46,41 +45,15 @@ impl Tree {
         Ok(path)
     }
 
-    /// Writes a diff to a file that adds the lines of these mutants alone, and returns its path.
-    pub(super) fn write_lines(&self, mutants: &[String]) -> Result<PathBuf, String> {
-        let mut files: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
-        for mutant in mutants {
-            let (file, line) = place(mutant).ok_or_else(|| format!("{mutant}: no line"))?;
-            files.entry(file).or_default().insert(line);
-        }
-        let mut diff = String::new();
-        for (file, lines) in files {
-            let text =
-                fs::read_to_string(self.files.join(file)).map_err(|error| format!("{file}: {error}"))?;
-            diff.push_str(&added(file, &text, &lines));
-        }
-        let path = self.out.join("chosen.diff");
-        fs::write(&path, diff).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(path)
+    /// The text of a file of the copy.
+    pub(super) fn read(&self, file: &str) -> Result<String, String> {
+        fs::read_to_string(self.files.join(file)).map_err(|error| format!("{file}: {error}"))
     }
-}
 
-/// The file and the line of a mutant.
-fn place(mutant: &str) -> Option<(&str, usize)> {
-    let mut words = mutant.split(':');
-    Some((words.next()?, words.next()?.parse().ok()?))
-}
-
-/// The change that adds some lines of a file.
-fn added(file: &str, text: &str, lines: &BTreeSet<usize>) -> String {
-    let mut diff = format!("--- a/{file}\n+++ b/{file}\n");
-    let numbered = (1..).zip(text.lines()).filter(|(number, _)| lines.contains(number));
-    for (before, (number, line)) in numbered.enumerate() {
-        let old = number.saturating_sub(1).saturating_sub(before);
-        // A write to a string cannot fail.
-        let _ = writeln!(diff, "@@ -{old},0 +{number},1 @@\n+{line}");
+    /// Replaces the text of a file of the copy.
+    pub(super) fn write(&self, file: &str, text: &str) -> Result<(), String> {
+        write_if_changed(&self.files.join(file), text.as_bytes())
     }
-    diff
 }
 
 fn git(root: &Path, args: &[&str]) -> Result<String, String> {
@@ -100,8 +73,12 @@ fn git(root: &Path, args: &[&str]) -> Result<String, String> {
 }
 
 fn copy_if_changed(from: &Path, to: &Path) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", to.display());
     let new = fs::read(from).map_err(|error| format!("{}: {error}", from.display()))?;
+    write_if_changed(to, &new)
+}
+
+fn write_if_changed(to: &Path, new: &[u8]) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", to.display());
     if fs::read(to).is_ok_and(|old| old == new) {
         return Ok(());
     }
@@ -129,15 +106,6 @@ fn remove_others(base: &Path, folder: &Path, names: &BTreeSet<&str>) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_diff_adds_the_lines_of_the_chosen_mutants() {
-        assert_eq!(place("crates/a.rs:3:14: replace f with ()"), Some(("crates/a.rs", 3)));
-        assert_eq!(place("crates/a.rs: replace f with ()"), None);
-        let diff = added("a.rs", "one\ntwo\nthree\nfour\n", &BTreeSet::from([2, 4]));
-        let expected = "--- a/a.rs\n+++ b/a.rs\n@@ -1,0 +2,1 @@\n+two\n@@ -2,0 +4,1 @@\n+four\n";
-        assert_eq!(diff, expected);
-    }
 
     #[test]
     fn a_copy_gets_what_changed_and_loses_what_is_gone() {

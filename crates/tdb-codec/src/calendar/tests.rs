@@ -66,6 +66,12 @@ fn usual_dates_have_the_ticks_that_all_dates_have() {
     assert_eq!(usual_ticks(Unit::Days(1), b"2020-02-28"), Some(18_320));
     assert_eq!(usual_ticks(Unit::Clock(86_400_000), b"1970-01-02 00:00:01.5"), None);
     assert_eq!(usual_ticks(Unit::Clock(86_400_000), b"1970-01-02 00:00:01.500"), Some(86_401_500));
+    assert_eq!(usual_ticks(Unit::Clock(86_400_000), b"1970-01-02T00:00:01"), Some(86_401_000));
+    assert_eq!(usual_ticks(Unit::Clock(86_400_000_000), b"1970-01-02T00:00:01"), Some(86_401_000_000));
+    for clock in ["24:00:00", "00:60:00", "00:00:60"] {
+        let text = format!("1970-01-02T{clock}");
+        assert_eq!(usual_ticks(Unit::Clock(86_400_000), text.as_bytes()), None, "{clock}");
+    }
 }
 
 #[test]

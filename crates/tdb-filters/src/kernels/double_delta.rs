@@ -386,6 +386,7 @@ mod tests {
         };
         let half = i64::MAX / 2 + 1;
         assert_eq!(found([0, 1, 2, 3]), [false; 3]);
+        assert_eq!(found([-4, -3, -2, -1]), [false; 3]);
         assert_eq!(found([0, half, 0, 0]), [false; 3]);
         // The first difference, the last one, and a difference of differences.
         assert_eq!(found([i64::MIN, 1, 2, 3]), [true; 3]);

@@ -76,3 +76,33 @@ fn of_two_ways_to_shuffle_validity_the_one_that_makes_zeros_and_ones_counts() {
         assert_eq!(decode(&both, &metadata, &data, odd.len()).unwrap(), odd);
     }
 }
+
+/// libtiledb lists an empty buffer as a part, but not where the next filter passes its input on.
+#[test]
+fn no_bytes_are_no_part_before_a_filter_that_passes_its_input_on() {
+    let shuffled = |later: &[Filter]| {
+        let pipeline = Pipeline::new([&[Filter::ByteShuffle], later].concat());
+        let (metadata, data) = encode(&pipeline, context(Datatype::Int32), &[]).unwrap();
+        assert!(data.is_empty());
+        metadata
+    };
+    let (one, none) = (hex("01000000 00000000"), hex("00000000"));
+    assert_eq!(shuffled(&[]), one);
+    assert!(shuffled(&[Filter::Xor]).ends_with(&one));
+    // Behind a filter that does nothing.
+    assert!(!shuffled(&[Filter::None, Filter::Xor]).ends_with(&one));
+    assert!(shuffled(&[Filter::None, Filter::Xor]).ends_with(&none));
+    // Scaling does not make a part of what is none.
+    let scaled = |filters: &[Filter]| {
+        let context = TileContext::new(Datatype::Float32, 4, FormatVersion::CURRENT);
+        encode(&Pipeline::new(filters.to_vec()), context, &[]).unwrap().0
+    };
+    let scale = registry::by_name("scale-float").unwrap().sample();
+    assert!(scaled(&[scale.clone(), Filter::ByteShuffle]).starts_with(&one));
+    assert!(scaled(&[Filter::None, scale, Filter::ByteShuffle]).starts_with(&none));
+    #[cfg(feature = "checksum")]
+    for checksum in [Filter::ChecksumMd5, Filter::ChecksumSha256] {
+        assert!(!shuffled(std::slice::from_ref(&checksum)).ends_with(&one));
+        assert!(shuffled(&[checksum]).ends_with(&none));
+    }
+}

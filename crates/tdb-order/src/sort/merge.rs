@@ -387,6 +387,7 @@ fn in_order<K: Key, F: ResolveTies>(
 mod tests {
     use std::collections::HashSet;
 
+    use super::super::JobOutput;
     use super::*;
 
     /// The numbers of the keys that the filter picks.
@@ -416,5 +417,59 @@ mod tests {
             assert_eq!(filter.note(&wide), (u128::from(ends.0) << 70, u128::from(ends.1) << 70));
             check(&picked(&filter, &wide));
         }
+    }
+
+    /// Keys in batches.
+    struct Batches {
+        keys: Vec<u64>,
+        ends: Vec<usize>,
+    }
+
+    impl KeySource<u64> for Batches {
+        fn cells(&self) -> usize {
+            self.keys.len()
+        }
+
+        fn batches(&self) -> impl Iterator<Item = usize> {
+            self.ends.iter().copied()
+        }
+
+        fn keys(&self, cells: Range<usize>, out: &mut Vec<u64>) -> Option<bool> {
+            out.extend_from_slice(self.keys.get(cells)?);
+            Some(true)
+        }
+    }
+
+    /// Keeps all cells.
+    struct Keep;
+
+    impl ResolveTies for Keep {
+        fn resolve<E: Copy>(
+            &self,
+            _: bool,
+            sorted: &[E],
+            _: impl Fn(E, E) -> bool,
+            cell: impl Fn(E) -> u32,
+            output: &mut JobOutput<'_>,
+        ) {
+            sorted.iter().for_each(|entry| output.keep(cell(*entry)));
+        }
+    }
+
+    #[test]
+    fn sorted_batches_are_merged_and_a_key_out_of_place_is_noticed() {
+        // The second batch continues the first one; the third is between their keys.
+        let first = (0..30_000u64).map(|cell| 2 * cell);
+        let keys: Vec<u64> = first.chain((0..20_000).map(|cell| 2 * cell + 1)).collect();
+        let mut source = Batches { keys, ends: vec![20_000, 30_000, 50_000] };
+        assert_eq!(runs(&source).unwrap().runs.len(), 2);
+        let mut expected: Vec<u32> = (0..50_000).collect();
+        expected.sort_by_key(|cell| source.keys[*cell as usize]);
+        for threads in [1, 2] {
+            let merged = merge(threads, &source, &Keep, true).unwrap().unwrap();
+            assert!(merged.order == expected && merged.dropped.is_empty());
+        }
+        source.keys.swap(7_001, 13_003);
+        assert!(merge(1, &source, &Keep, true).unwrap().is_none());
     }
 }

@@ -103,3 +103,16 @@ impl Decoded {
         Some((*offsets.get(at)?, *offsets.get(at.checked_add(1)?)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tile_that_was_decoded_in_part_has_what_was_wanted_then() {
+        let partly = Decoded { partly: Some(vec![1, 0, 1, 1]), ..Decoded::default() };
+        assert!(partly.has(&[1, 0, 1, 0]) && partly.has(&[0; 4]));
+        assert!(!partly.has(&[0, 1, 0, 0]) && !partly.has(&[1; 4]));
+        assert!(Decoded::default().has(&[1; 4]));
+    }
+}

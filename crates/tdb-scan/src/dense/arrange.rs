@@ -131,3 +131,15 @@ fn bytes_of(offsets: &[u64], cell: usize, cells: usize) -> Option<Range<usize>> 
     let end = *offsets.get(cell.checked_add(cells)?)?;
     Some(to_usize(start)?..to_usize(end)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_strings_are_from_the_start_of_the_first_to_the_end_of_the_last() {
+        let offsets = [0, 3, 3, 7];
+        assert_eq!([bytes_of(&offsets, 0, 1), bytes_of(&offsets, 1, 2)], [Some(0..3), Some(3..7)]);
+        assert_eq!([bytes_of(&offsets, 3, 0), bytes_of(&offsets, 2, 2)], [Some(7..7), None]);
+    }
+}

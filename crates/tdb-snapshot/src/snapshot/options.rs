@@ -283,3 +283,21 @@ impl Default for SnapshotOptions {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn since_a_time_is_until_now_or_without_an_end_if_the_time_is_to_come() {
+        let window = |options: SnapshotOptions| options.time_window().unwrap();
+        let past = window(SnapshotOptions::new().since(5));
+        assert!(past.start == 5 && (6..u64::MAX).contains(&past.end));
+        let future = u64::MAX / 2;
+        assert_eq!(window(SnapshotOptions::new().since(future)), TimeWindow::between(future, u64::MAX));
+        let again = SnapshotOptions::new().window(TimeWindow::between(3, 4)).since(5);
+        assert!(window(again).end > 5);
+        let threads = SnapshotOptions::new().threads(7).since(5).threads;
+        assert_eq!(threads, Some(7));
+    }
+}

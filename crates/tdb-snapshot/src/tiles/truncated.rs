@@ -173,13 +173,23 @@ mod tests {
 
     #[test]
     fn a_negative_number_of_cells_is_no_number() {
-        let square = |extent: i8| {
-            let dimension = |name: &str| Dimension::new(name, 0i8..=100).with_tile(extent);
-            let new = ArraySchema::dense().dimension(dimension("x")).dimension(dimension("y"));
+        let box_of = |rows: i8, columns: i8| {
+            let dimension = |name: &str, extent| Dimension::new(name, 0i8..=100).with_tile(extent);
+            let new = ArraySchema::dense().dimension(dimension("x", rows)).dimension(dimension("y", columns));
             new.attribute(Attribute::new("a", Datatype::Int8, CellValNum::ONE)).build().unwrap()
         };
-        assert_eq!(counted_cells(&square(20), version(17)), None);
-        assert_eq!(counted_cells(&square(17), version(17)), Some(33));
+        let counted = |rows, columns| counted_cells(&box_of(rows, columns), version(17));
+        assert_eq!((counted(20, 20), counted(17, 17)), (None, Some(33)));
+        // 7 × 256 + 127, and 9 × 256 + 128: the greatest number of the type and the one after it.
+        assert_eq!((counted(19, 101), counted(32, 76)), (Some(127), None));
+    }
+
+    #[test]
+    fn cells_that_64_bits_count_are_all_counted() {
+        let dimension = Dimension::new("x", 0i64..=999).with_tile(100i64);
+        let attribute = Attribute::new("a", Datatype::Int8, CellValNum::ONE);
+        let schema = ArraySchema::dense().dimension(dimension).attribute(attribute).build().unwrap();
+        assert_eq!([9, 17, 22].map(|writer| counted_cells(&schema, version(writer))), [None; 3]);
     }
 
     #[test]
