@@ -14,7 +14,7 @@ use crate::place::{self, Place};
 /// The numbers of steps and of fragments that mean any number.
 const ANY: u32 = u32::MAX;
 /// The least memory that a consolidation gets.
-const MIN_MEMORY: u64 = 16 << 20;
+pub(crate) const MIN_MEMORY: u64 = 16 << 20;
 /// The most, unless the caller says so.
 const MAX_MEMORY: u64 = 512 << 20;
 

@@ -156,11 +156,12 @@ impl DeleteArgs {
             });
             return Ok(writeln!(out, "{object:#}")?);
         }
-        Ok(match key {
-            Some(key) => writeln!(out, "{deleted} of {cells} cells deleted by {key}")?,
-            None if self.dry_run => writeln!(out, "{deleted} of {cells} cells would be deleted")?,
-            None => writeln!(out, "no cell satisfies the condition")?,
-        })
+        let line = match key {
+            Some(key) => format!("{deleted} of {cells} cells deleted by {key}"),
+            None if self.dry_run => format!("{deleted} of {cells} cells would be deleted"),
+            None => "no cell satisfies the condition".to_owned(),
+        };
+        Ok(writeln!(out, "{line}")?)
     }
 }
 

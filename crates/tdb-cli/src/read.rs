@@ -95,7 +95,7 @@ pub(crate) fn run(
                 query.print(&mut Out { out: &mut file, path: Some(name.shown()) })?;
                 file.finish()?;
             }
-            None => query.to_screen(screen, out)?,
+            None => query.print_on(screen, out)?,
         },
     }
     if args.stats {
@@ -106,7 +106,7 @@ pub(crate) fn run(
 
 impl<'a> Query<'a> {
     /// Prints the cells, or on a terminal those that fit it.
-    fn to_screen(self, screen: Option<Screen>, out: &mut dyn Write) -> Result {
+    fn print_on(self, screen: Option<Screen>, out: &mut dyn Write) -> Result {
         let mut out = Out { out, path: None };
         match screen.filter(|_| self.args.format == Format::Table && !self.args.all) {
             Some(screen) => self.preview(screen, &mut out),

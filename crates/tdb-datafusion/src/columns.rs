@@ -173,7 +173,8 @@ fn comparable(array: &Array, name: &str, kind: FieldKind, arrow: &DataType) -> C
 fn is_number(arrow: &DataType) -> bool {
     let time = matches!(
         arrow,
-        DataType::Timestamp(_, None)
+        // With a zone, too, the numbers are those of UTC.
+        DataType::Timestamp(..)
             | DataType::Duration(_)
             | DataType::Date32
             | DataType::Date64

@@ -163,15 +163,17 @@ pub(crate) fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
         D::UInt64 => S::UInt64(Some(value.try_into().ok()?)),
         D::Date32 => S::Date32(Some(value.try_into().ok()?)),
         D::Decimal128(precision, scale @ 0) => S::Decimal128(Some(value), *precision, *scale),
-        D::Timestamp(TimeUnit::Second, None) => S::TimestampSecond(Some(value.try_into().ok()?), None),
-        D::Timestamp(TimeUnit::Millisecond, None) => {
-            S::TimestampMillisecond(Some(value.try_into().ok()?), None)
+        D::Timestamp(TimeUnit::Second, zone) => {
+            S::TimestampSecond(Some(value.try_into().ok()?), zone.clone())
         }
-        D::Timestamp(TimeUnit::Microsecond, None) => {
-            S::TimestampMicrosecond(Some(value.try_into().ok()?), None)
+        D::Timestamp(TimeUnit::Millisecond, zone) => {
+            S::TimestampMillisecond(Some(value.try_into().ok()?), zone.clone())
         }
-        D::Timestamp(TimeUnit::Nanosecond, None) => {
-            S::TimestampNanosecond(Some(value.try_into().ok()?), None)
+        D::Timestamp(TimeUnit::Microsecond, zone) => {
+            S::TimestampMicrosecond(Some(value.try_into().ok()?), zone.clone())
+        }
+        D::Timestamp(TimeUnit::Nanosecond, zone) => {
+            S::TimestampNanosecond(Some(value.try_into().ok()?), zone.clone())
         }
         _ => return None,
     })

@@ -66,7 +66,7 @@ impl OpenArray {
     }
 
     /// The last time of which it is opened.
-    pub(super) const fn end(&self) -> u64 {
+    pub(crate) const fn end(&self) -> u64 {
         self.end
     }
 

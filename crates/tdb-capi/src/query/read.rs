@@ -17,6 +17,7 @@ use tdb_array::{Array, Layout, MemoryBudget, Read};
 use super::buffers::Origin;
 use super::offsets::OffsetsFormat;
 use super::{Query, Running, Status, failure};
+use crate::consolidation::MIN_MEMORY;
 use crate::context::Context;
 use crate::ffi::{Failure, Outcome};
 pub(crate) use cells::Reading;
@@ -56,6 +57,7 @@ impl Query {
         if self.schema.array_type == ArrayType::Dense && !self.subarray.is_set() {
             return Err(failure("Cannot initialize reader; Dense reads must have a subarray set"));
         }
+        self.check_resources()?;
         self.check_current_domain(&array)?;
         let fields = self.buffers.keys().map(|name| Ok((name.clone(), self.field(name)?)));
         let mut fields = fields.collect::<Result<Vec<_>, Failure>>()?;
@@ -97,10 +99,20 @@ impl Query {
         }
     }
 
-    /// The memory of the query beside the buffers.
+    /// The memory of the query beside the buffers. Programs give budgets that are enough for
+    /// libtiledb, which takes less for a small read.
     pub(crate) fn memory(&self) -> MemoryBudget {
         let budget = self.config.parsed("sm.mem.total_budget");
-        MemoryBudget::from_bytes(budget.unwrap_or(u64::MAX))
+        MemoryBudget::from_bytes(budget.unwrap_or(u64::MAX).max(MIN_MEMORY))
+    }
+
+    /// No read can do without memory or threads.
+    fn check_resources(&self) -> Outcome {
+        let keys = ["sm.mem.total_budget", "sm.compute_concurrency_level", "sm.io_concurrency_level"];
+        match keys.into_iter().find(|key| self.config.parsed::<u64>(key) == Some(0)) {
+            Some(key) => Err(failure(format!("Cannot read; {key} must not be 0"))),
+            None => Ok(()),
+        }
     }
 
     /// The memory of one batch: about that of the buffers, as more cells do not fit them.

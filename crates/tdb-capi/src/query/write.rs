@@ -70,9 +70,9 @@ impl Query {
             if self.layout == Layout::GlobalOrder {
                 self.append(writer)?;
             } else if self.writes_fields_apart() {
-                self.write_apart(&writer)?;
+                self.write_apart(context, &writer)?;
             } else {
-                let name = self.write(&writer, &self.columns()?)?;
+                let name = self.write(context, &writer, &self.columns()?)?;
                 self.note_fragments(name);
             }
         }
@@ -100,24 +100,52 @@ impl Query {
     }
 
     /// Writes all cells as a fragment; returns its name, unless there are no cells.
-    fn write(&self, writer: &ArrayWriter, columns: &[Column<'_>]) -> Result<Option<String>, Failure> {
+    fn write(
+        &self,
+        context: &Context,
+        writer: &ArrayWriter,
+        columns: &[Column<'_>],
+    ) -> Result<Option<String>, Failure> {
         let is_dense = self.schema.array_type == ArrayType::Dense;
         if !is_dense && columns.iter().all(Column::is_empty) {
             return Ok(None);
         }
+        let ranges = self.ranges()?;
+        match self.write_with(writer, ranges.clone(), columns) {
+            // The current domain may have grown since the array was opened, which libtiledb does not
+            // look at.
+            Err(Error::Write(WriteError::OutsideDomain { .. })) if self.schema.current_domain.is_some() => {
+                let options = place::write_options(context, &self.config)?;
+                let options = match self.array.with_open("Cannot write", |open| Ok(open.end()))? {
+                    0 | u64::MAX => options,
+                    end => options.timestamp(end),
+                };
+                let newest = options.open_storage(self.array.place().storage()?)?;
+                self.write_with(&newest, ranges, columns).map_err(explained).map(Some)
+            }
+            written => written.map_err(explained).map(Some),
+        }
+    }
+
+    fn write_with(
+        &self,
+        writer: &ArrayWriter,
+        ranges: Ranges,
+        columns: &[Column<'_>],
+    ) -> Result<String, Error> {
+        let is_dense = self.schema.array_type == ArrayType::Dense;
         let mut write = writer.write().duplicates(self.duplicates());
         if is_dense {
             write = write.order(self.layout);
         }
-        for (dimension, low, high) in self.ranges()? {
+        for (dimension, low, high) in ranges {
             write = write.range_bytes(dimension, Some(low), Some(high));
         }
-        let write = columns.iter().map(Column::written).fold(write, tdb_array::Write::column);
-        Ok(Some(write.commit().map_err(explained)?))
+        columns.iter().map(Column::written).fold(write, tdb_array::Write::column).commit()
     }
 
     /// Keeps the fields that are new, and writes all of them once none is missing.
-    fn write_apart(&mut self, writer: &ArrayWriter) -> Outcome {
+    fn write_apart(&mut self, context: &Context, writer: &ArrayWriter) -> Outcome {
         let mut kept = match core::mem::take(&mut self.running) {
             Running::Apart(kept) => kept,
             _ => Vec::new(),
@@ -132,7 +160,7 @@ impl Query {
             return Ok(());
         }
         let columns: Vec<Column<'_>> = kept.iter().map(KeptColumn::column).collect();
-        let name = self.write(writer, &columns)?;
+        let name = self.write(context, writer, &columns)?;
         self.note_fragments(name);
         Ok(())
     }

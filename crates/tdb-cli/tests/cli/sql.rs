@@ -132,6 +132,34 @@ mod with_sql {
     }
 
     #[test]
+    fn times_with_a_zone_are_instants_with_their_zone() {
+        let scratch = Scratch::new();
+        fs::write(
+            scratch.path().join("t.csv"),
+            "k,at\n1,2024-03-31T01:30:00+02:00\n2,2024-03-31T04:00:00+02:00\n3,2024-04-01T00:00:00+02:00\n",
+        )
+        .unwrap();
+        let place = scratch.path().join("t");
+        tdb(&["import", text(&place), text(&scratch.path().join("t.csv")), "--dims", "k"]);
+        let rows = asked(scratch.path(), &["SELECT k, at FROM t ORDER BY at DESC LIMIT 1"]);
+        assert!(rows.out.contains("2024-04-01T00:00:00+02:00"), "{}{}", rows.out, rows.err);
+        for (condition, count) in [
+            ("at = TIMESTAMP '2024-03-30T23:30:00Z'", 1),
+            ("at > '2024-03-31T03:59:59+02:00'", 2),
+            ("at < '2024-03-31T02:00:00Z'", 1),
+            ("at BETWEEN '2024-03-30T23:30:00Z' AND '2024-03-31T02:00:00Z'", 2),
+        ] {
+            let found = asked(scratch.path(), &[&format!("SELECT count(*) AS n FROM t WHERE {condition}")]);
+            assert_eq!(found.out, format!("n\n{count}\n"), "{condition}: {}", found.err);
+        }
+        let plan =
+            asked(scratch.path(), &["--explain", "SELECT k FROM t WHERE at > '2024-03-31T03:59:59+02:00'"]);
+        assert!(plan.out.contains("condition=at > "), "{}", plan.out);
+        let most = asked(scratch.path(), &["SELECT max(at) AS m FROM t"]);
+        assert_eq!(most.out, "m\n2024-04-01T00:00:00+02:00\n", "{}", most.err);
+    }
+
+    #[test]
     fn words_without_an_effect_are_refused() {
         let scratch = Scratch::new();
         sparse(&scratch.path().join("trips"));

@@ -380,6 +380,9 @@ fn enumerations_are_listed_and_indexed_by_integers_that_are_large_enough() {
     assert!(build(Datatype::Int8, 126).is_ok());
     let size = P::EnumerationSize { attribute: "e".into(), enumeration: "colours".into(), count: 127 };
     assert_eq!(build(Datatype::Int8, 127), Err(size));
+    // libtiledb extends one to a value more.
+    let built = build(Datatype::Int8, 126).unwrap();
+    assert!(built.check_extended(&colours(127)).is_ok() && built.check_extended(&colours(128)).is_err());
     let (attribute, enumeration) = ("e".to_owned(), "colours".to_owned());
     let kind = P::EnumerationType { attribute: attribute.clone(), enumeration: enumeration.clone() };
     for datatype in [Datatype::Float32, Datatype::Bool, Datatype::DatetimeDay] {

@@ -48,18 +48,24 @@ impl ArraySchema {
     /// The first rule that is broken.
     pub fn check_enumeration(&self, enumeration: &Enumeration) -> Result<(), SchemaProblem> {
         enumeration.check_known(self.version)?;
-        self.check_extended(enumeration)
+        self.check_values(enumeration, RESERVED_INDEXES)
     }
 
     /// Checks an enumeration that the array has already, with more values: as
-    /// [`Self::check_enumeration`], but for what was so before.
+    /// [`Self::check_enumeration`], but for what was so before. It may have one value more, since
+    /// libtiledb reserves no index where it extends one.
     ///
     /// # Errors
     /// The first rule that is broken.
     pub fn check_extended(&self, enumeration: &Enumeration) -> Result<(), SchemaProblem> {
+        self.check_values(enumeration, 0)
+    }
+
+    fn check_values(&self, enumeration: &Enumeration, reserved: u128) -> Result<(), SchemaProblem> {
         enumeration.check()?;
         let uses = |attribute: &&Attribute| attribute.enumeration.as_ref() == Some(&enumeration.name);
-        self.attributes.iter().filter(uses).try_for_each(|attribute| attribute.check_indexes(enumeration))
+        let mut all = self.attributes.iter().filter(uses);
+        all.try_for_each(|attribute| attribute.check_index_count(enumeration, reserved))
     }
 
     fn check_shared_names(&self) -> Result<(), SchemaProblem> {
@@ -130,15 +136,23 @@ impl ArraySchema {
     }
 }
 
+/// Indexes of a type that no value of a new enumeration has: the largest, as libtiledb wants it.
+const RESERVED_INDEXES: u128 = 1;
+
 impl Attribute {
     /// Checks that the attribute's type has an index for each value of its enumeration.
     ///
     /// # Errors
     /// [`SchemaProblem::EnumerationSize`].
     pub fn check_indexes(&self, enumeration: &Enumeration) -> Result<(), SchemaProblem> {
-        // One value is reserved, so an enumeration with as many values as the type is too large.
+        self.check_index_count(enumeration, RESERVED_INDEXES)
+    }
+
+    /// The same where so many of the largest indexes are not used.
+    fn check_index_count(&self, enumeration: &Enumeration, reserved: u128) -> Result<(), SchemaProblem> {
         let max = largest(self.datatype.physical());
-        if max.is_none_or(|max| u128::from(to_u64(enumeration.len())) >= max) {
+        let count = u128::from(to_u64(enumeration.len()));
+        if max.is_none_or(|max| count.saturating_add(reserved) > max) {
             return Err(SchemaProblem::EnumerationSize {
                 attribute: self.name.clone(),
                 enumeration: enumeration.name.clone(),
