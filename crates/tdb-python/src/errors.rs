@@ -45,6 +45,13 @@ impl Failure {
                 let (class, file) = class_of(error);
                 (class, error.to_string(), file)
             }
+            Self::Arrow(tdb_arrow::Error::NoDimensions) => (
+                "ArrowError",
+                "the table does not come from an array, so it does not say which columns are dimensions: give them, as in \
+                 from_arrow(uri, table, [tdb.Dimension(name, (first, last), dtype)])"
+                    .to_owned(),
+                None,
+            ),
             Self::Arrow(error) => ("ArrowError", error.to_string(), None),
             Self::Argument(what) => ("QueryError", what.clone(), None),
             Self::Location(what) => ("LocationError", what.clone(), None),

@@ -55,7 +55,9 @@ def test_a_query_that_does_not_fit_says_what_there_is(uri: str) -> None:
     with pytest.raises(IndexError):
         array[1, 2]
     with pytest.raises(tdb.UnsupportedError, match="step"):
-        array[0:9:2]
+        array.read(ranges={"x": slice(0, 9, 2)})
+    with pytest.raises(tdb.QueryError, match="other than 0"):
+        array[::0]
     with pytest.raises(tdb.QueryError, match="not a coordinate"):
         array[None]
     with pytest.raises(tdb.QueryError, match="more precise"):

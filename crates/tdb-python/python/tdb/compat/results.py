@@ -12,7 +12,7 @@ from .. import _tdb
 from .._array import Array as Own
 from .._columns import Column
 from .._condition import Condition
-from .._read import coordinate
+from .._coordinates import coordinate
 from .._types import AnyArray
 from .attribute import visible
 from .datatypes import dtype_of
