@@ -165,7 +165,7 @@ def test_a_group_is_shown_in_notebooks(tmp_path: pathlib.Path, grid: tdb.Array) 
 
 def test_dir_has_public_names_only_among_them_lazy_ones() -> None:
     names = dir(tdb)
-    assert {"from_pandas", "from_numpy", "from_polars", "soma", "dask", "compat", "open"} <= set(names)
+    assert {"from_pandas", "from_numpy", "from_polars", "soma", "dask", "compat", "xarray", "open"} <= set(names)
     assert not {"Any", "TYPE_CHECKING", "annotations", "importlib"} & set(names)
     assert all(name == "__version__" or not name.startswith("_") for name in names)
     # In a new process, because this one may have imported the modules.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 #: Modules of the package, which are imported when they are used.
-_MODULES = ("compat", "dask", "soma")
+_MODULES = ("compat", "dask", "soma", "xarray")
 
 
 def __getattr__(name: str) -> Any:
