@@ -166,7 +166,8 @@ pub(crate) fn from_arrow(
             options = options.enumeration(enumeration.clone());
         }
         let mapping = Mapping::new(&schema, enumerations, Options::new())?;
-        let made = options.begin_storage(place.write_storage()?, &schema)?;
+        let made = options.begin_storage(place.write_storage()?, &schema);
+        let made = made.map_err(Failure::of_new(place.location()))?;
         let written = append(made.writer(), &mapping, first.map(Ok).into_iter().chain(reader), ranges, how)?;
         made.finish()?;
         Ok(written)

@@ -132,7 +132,8 @@ pub(crate) fn create_filled(
     let metadata = (!metadata.is_empty()).then(|| entries(metadata)).transpose()?;
     watch::run(py, move || -> Result<(), Failure> {
         let options = options_for(place, &described, time);
-        let made = options.begin_storage(place.write_storage()?, &described.schema)?;
+        let made = options.begin_storage(place.write_storage()?, &described.schema);
+        let made = made.map_err(Failure::of_new(place.location()))?;
         if !columns.is_empty() {
             commit(made.writer(), columns, ranges, None, duplicates)?;
         }
