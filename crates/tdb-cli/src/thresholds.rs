@@ -116,8 +116,8 @@ pub(crate) const MAX_FILL_WIDTH: usize = 60;
 pub(crate) const LEFTOVER_AGE: Duration = Duration::from_secs(60);
 /// The default memory of a copy.
 pub(crate) const COPY_MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
-/// Arrays of the working folder whose columns the prompt of SQL completes: more take noticeable time
-/// to open.
+/// Arrays of the working folder whose columns the prompt of SQL completes: more take noticeable
+/// time to open.
 #[cfg(feature = "sql")]
 pub(crate) const MAX_COMPLETED_ARRAYS: usize = 50;
 /// Bytes of a temporary file of a query that are read at once, as DataFusion does: parts of 8 KiB

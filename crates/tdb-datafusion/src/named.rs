@@ -1,6 +1,5 @@
 //! Tables that no statement has made: arrays and files, named by their places.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -38,17 +37,29 @@ struct Named {
 #[async_trait]
 impl UrlTableFactory for Named {
     async fn try_new(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        if Path::new(name).is_file() || name.contains('*') {
-            return match self.files.try_new(name).await? {
-                Some(table) => Ok(Some(table)),
-                // A table that a statement makes may have the name of a file.
-                None if !is_place(name) && Path::new(name).extension().is_none() => Ok(None),
-                None => plan_err!(
-                    "{name} is no file that SQL can read by its name: these end with .csv, .json, .parquet or .arrow; \
-                     CREATE EXTERNAL TABLE names the format of others, and `tdb import` makes an array of them"
-                ),
-            };
+        let array = self.array(name).await;
+        if !has_ending(name) || matches!(array, Ok(Some(_))) {
+            return array;
         }
+        match (self.files.try_new(name).await?, array) {
+            (Some(table), _) => Ok(Some(table)),
+            // A table that a statement makes may have the name of a file.
+            (None, Ok(none)) if !is_place(name) => Ok(none),
+            (None, array) => {
+                let why =
+                    array.err().map_or_else(|| "there is no such file".to_owned(), |error| error.to_string());
+                plan_err!(
+                    "{name}: {why}. Of files, SQL reads those that end with .csv, .json, .parquet or .arrow; CREATE EXTERNAL TABLE \
+                     names the format of others, and `tdb import` makes an array of them"
+                )
+            }
+        }
+    }
+}
+
+impl Named {
+    /// The array at a place, if there is one.
+    async fn array(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let (places, options) = (self.arrays.places.clone(), self.arrays.options.clone());
         let name = name.to_owned();
         blocking(move || {
@@ -61,6 +72,13 @@ impl UrlTableFactory for Named {
         })
         .await
     }
+}
+
+/// Whether a name is that of local files: it ends as names of files do, or has a pattern.
+fn has_ending(name: &str) -> bool {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let ends = last.rsplit_once('.').is_some_and(|(stem, ending)| !stem.is_empty() && !ending.is_empty());
+    !name.contains("://") && (ends || name.contains('*'))
 }
 
 /// Whether a name can only be a path or a URL: tables are rarely named so.

@@ -72,6 +72,29 @@ impl Array {
         Ok(entries(&watch::run(py, || self.inner().metadata())?))
     }
 
+    /// What was read and decoded since the array was opened, as JSON: counts, and seconds.
+    fn stats(&self) -> String {
+        let stats = self.inner().stats();
+        json!({
+            "requests": stats.requests,
+            "rounds": stats.rounds,
+            "retries": stats.retries,
+            "bytes_read": stats.bytes_read,
+            "cache_hits": stats.cache_hits,
+            "cache_bytes": stats.cache_bytes,
+            "tiles": stats.tiles,
+            "chunks": stats.chunks,
+            "bytes_decoded": stats.bytes_decoded,
+            "bytes_copied": stats.bytes_copied,
+            "cells_tested": stats.cells_tested,
+            "select_seconds": stats.select.as_secs_f64(),
+            "order_seconds": stats.order.as_secs_f64(),
+            "decode_seconds": stats.decode.as_secs_f64(),
+            "total_seconds": stats.total.as_secs_f64(),
+        })
+        .to_string()
+    }
+
     /// A query of the whole array.
     fn read(&self) -> Read {
         self.inner().read().into()

@@ -1,13 +1,15 @@
 //! Arrow tables and streams as cells of arrays.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
 use tdb_array::ArrayWriter;
 use tdb_array::query::Coordinate;
 use tdb_array::schema::{ArraySchema, ArrayType, Pipeline};
 use tdb_array::write::Duplicates;
-use tdb_arrow::arrow_array::{RecordBatch, RecordBatchReader};
-use tdb_arrow::arrow_schema::{ArrowError, Schema};
+use tdb_arrow::arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, UInt64Array};
+use tdb_arrow::arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use tdb_arrow::{Mapping, Options, SchemaOptions, enumerations_of, schema_of};
 
 use crate::errors::Failure;
@@ -54,6 +56,36 @@ fn schema_for(
     Ok(made)
 }
 
+/// The schema of a table with the numbers of its rows as one more column.
+fn with_rows(arrow: &Schema, name: &str) -> SchemaRef {
+    let rows = Arc::new(Field::new(name, DataType::UInt64, false));
+    let fields: Vec<_> = arrow.fields().iter().cloned().chain([rows]).collect();
+    Arc::new(Schema::new_with_metadata(fields, arrow.metadata().clone()))
+}
+
+/// The batches of a table with the numbers of its rows as one more column.
+fn numbered(
+    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
+    name: String,
+) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> {
+    let mut next = 0u64;
+    batches.map(move |batch| {
+        let batch = batch?;
+        let first = next;
+        next = u64::try_from(batch.num_rows()).map_or(u64::MAX, |rows| first.saturating_add(rows));
+        let rows: ArrayRef = Arc::new(UInt64Array::from_iter_values(first..next));
+        let columns = batch.columns().iter().cloned().chain([rows]).collect();
+        RecordBatch::try_new(with_rows(&batch.schema(), &name), columns)
+    })
+}
+
+/// The name of the only dimension of a schema.
+fn only_dimension(json: &str) -> Result<String, Failure> {
+    let schema = schema::skeleton(json)?;
+    let first = schema.domain.dimensions.into_iter().next();
+    first.map(|own| own.name).ok_or_else(|| Failure::Argument("schema: it has no dimension".to_owned()))
+}
+
 /// Appends all batches to an array, and returns the number of cells and the names of the fragments.
 fn append(
     writer: &ArrayWriter,
@@ -86,9 +118,10 @@ fn append(
 }
 
 /// Creates an array for a table or a stream with its cells: it is there once all are written, and
-/// nothing is if anything fails. Returns what [`write_arrow`] returns.
+/// nothing is if anything fails. Returns what [`write_arrow`] returns. `rows` is a schema as
+/// `described` is: its only dimension numbers the rows of a table that has no schema itself.
 #[pyfunction]
-#[pyo3(signature = (place, data, described, filters, ranges, memory, enumerations=true, duplicates_name="refuse", time=None))]
+#[pyo3(signature = (place, data, described, filters, ranges, memory, enumerations=true, duplicates_name="refuse", time=None, rows=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of one Python function")]
 pub(crate) fn from_arrow(
     py: Python<'_>,
@@ -101,14 +134,29 @@ pub(crate) fn from_arrow(
     enumerations: bool,
     duplicates_name: &str,
     time: Option<u64>,
+    rows: Option<&str>,
 ) -> PyResult<(u64, Vec<String>)> {
-    let mut reader = data.into_reader()?;
+    let reader = data.into_reader()?;
     let how = (memory, duplicates(duplicates_name)?);
     let filters = filters.map(tdb_text::schema::pipeline_of_text).transpose();
     let filters = filters.map_err(|what| Failure::Argument(format!("filters: {what}")))?;
     watch::run(py, move || -> Result<_, Failure> {
-        let arrow = reader.schema();
-        let schema = schema_for(&arrow, described, enumerations, filters.as_ref())?;
+        let mut arrow = reader.schema();
+        let mut reader: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>> = Box::new(reader);
+        let schema = match (schema_for(&arrow, described, enumerations, filters.as_ref()), rows) {
+            (Err(Failure::Arrow(tdb_arrow::Error::NoDimensions)), Some(rows)) => {
+                let name = only_dimension(rows)?;
+                if arrow.column_with_name(&name).is_some() {
+                    return Err(Failure::Argument(format!(
+                        "the column {name:?} has the name of the numbers of rows: give it as a dimension, or rename it"
+                    )));
+                }
+                arrow = with_rows(&arrow, &name);
+                reader = Box::new(numbered(reader, name));
+                schema_for(&arrow, Some(rows), enumerations, filters.as_ref())?
+            }
+            (schema, _) => schema?,
+        };
         // The values of dictionaries come with the first batch.
         let first = reader.next().transpose().map_err(tdb_arrow::Error::from)?;
         let mut options = place.write_options(time);
@@ -118,7 +166,8 @@ pub(crate) fn from_arrow(
             options = options.enumeration(enumeration.clone());
         }
         let mapping = Mapping::new(&schema, enumerations, Options::new())?;
-        let made = options.begin_storage(place.write_storage()?, &schema)?;
+        let made = options.begin_storage(place.write_storage()?, &schema);
+        let made = made.map_err(Failure::of_new(place.location()))?;
         let written = append(made.writer(), &mapping, first.map(Ok).into_iter().chain(reader), ranges, how)?;
         made.finish()?;
         Ok(written)

@@ -28,7 +28,8 @@ impl From<tdb_array::Cells> for Cells {
     }
 }
 
-fn parts(column: Column) -> Parts {
+/// A column for Python.
+pub(crate) fn parts(column: Column) -> Parts {
     let count = match column.cell_val_num {
         CellValNum::Fixed(count) => Some(count.get()),
         CellValNum::Var => None,
@@ -79,9 +80,24 @@ impl Cells {
         Ok(cells.into_columns().into_iter().map(parts).collect())
     }
 
-    /// The cells that satisfy the condition as a record batch. They are copied once, unless `take`
-    /// is set.
-    fn to_arrow(&self, py: Python<'_>, array: &Array, take: bool) -> PyResult<PyRecordBatch> {
+    /// The cells that satisfy the condition, as rows that are in no box. They can be taken once.
+    fn take_rows(&self, py: Python<'_>) -> PyResult<Self> {
+        let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let cells =
+            cells.ok_or_else(|| Failure::Argument("these cells were handed over before".to_owned()))?;
+        Ok(watch::run(py, move || cells.into_selected())?.into())
+    }
+
+    /// The cells that satisfy the condition, or the first ones of them, as a record batch. They are
+    /// copied once, unless `take` is set.
+    #[pyo3(signature = (array, take, first=None))]
+    fn to_arrow(
+        &self,
+        py: Python<'_>,
+        array: &Array,
+        take: bool,
+        first: Option<usize>,
+    ) -> PyResult<PyRecordBatch> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let cells = if take { held.take() } else { held.clone() };
         drop(held);
@@ -92,7 +108,8 @@ impl Cells {
             let mapping = Mapping::of_fields(array.inner(), &names, Options::new())?;
             mapping.record_batch(cells.into_selected()?)
         })?;
-        Ok(PyRecordBatch::new(batch))
+        let cells = batch.num_rows();
+        Ok(PyRecordBatch::new(batch.slice(0, first.unwrap_or(cells).min(cells))))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use tdb_array::Error;
+use tdb_array::error::WriteError;
 use tdb_array::storage::without_secrets;
 
 /// The module that has the classes.
@@ -18,6 +19,8 @@ pub(crate) enum Failure {
     Argument(String),
     /// A location that cannot be used: one line.
     Location(String),
+    /// There is something at a place already, where an array or a group was to be.
+    Taken(String),
     /// An I/O error at a place.
     Io(String, std::io::Error),
 }
@@ -38,6 +41,14 @@ impl From<tdb_arrow::Error> for Failure {
 }
 
 impl Failure {
+    /// The failure of making something at a place: if that is taken, the message names it.
+    pub(crate) fn of_new(place: &str) -> impl Fn(Error) -> Self {
+        move |error| match error {
+            Error::Write(WriteError::Exists) => Self::Taken(place.to_owned()),
+            error => Self::Array(error),
+        }
+    }
+
     /// The class of exceptions, the message, and the file that it is about.
     fn parts(&self) -> (&'static str, String, Option<String>) {
         match self {
@@ -45,9 +56,17 @@ impl Failure {
                 let (class, file) = class_of(error);
                 (class, error.to_string(), file)
             }
+            Self::Arrow(tdb_arrow::Error::NoDimensions) => (
+                "ArrowError",
+                "the table does not come from an array, so it does not say which columns are dimensions: give them, as in \
+                 from_arrow(uri, table, [tdb.Dimension(name, (first, last), dtype)])"
+                    .to_owned(),
+                None,
+            ),
             Self::Arrow(error) => ("ArrowError", error.to_string(), None),
             Self::Argument(what) => ("QueryError", what.clone(), None),
             Self::Location(what) => ("LocationError", what.clone(), None),
+            Self::Taken(place) => ("WriteError", format!("{place}: {}", WriteError::Exists), Some(place.clone())),
             Self::Io(place, error) => ("IoError", format!("{place}: {error}"), Some(place.clone())),
         }
     }

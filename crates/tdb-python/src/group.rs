@@ -15,7 +15,8 @@ type Member = (Option<String>, String, &'static str);
 #[pyo3(signature = (place, time=None))]
 pub(crate) fn create_group(py: Python<'_>, place: &Place, time: Option<u64>) -> PyResult<()> {
     watch::run(py, || -> Result<(), Failure> {
-        Ok(place.write_options(time).create_group_storage(&*place.write_storage()?)?)
+        let made = place.write_options(time).create_group_storage(&*place.write_storage()?);
+        made.map_err(Failure::of_new(place.location()))
     })
 }
 

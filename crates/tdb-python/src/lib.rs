@@ -68,7 +68,7 @@ mod _tdb {
     #[pymodule_export]
     use crate::texts::{pack_texts, unpack_texts};
     #[pymodule_export]
-    use crate::values::{date_span, memory_bytes};
+    use crate::values::{date_span, hint, memory_bytes};
     #[pymodule_export]
     use crate::write::{create_filled, delete, write, write_metadata};
 

@@ -13,7 +13,7 @@ use tdb_arrow::Options;
 use tdb_arrow::arrow_array::{RecordBatch, RecordBatchReader};
 use tdb_arrow::arrow_schema::{ArrowError, SchemaRef};
 
-use crate::cells::{Batches, Cells};
+use crate::cells::{Batches, Cells, Parts, parts};
 use crate::condition::Condition;
 use crate::errors::Failure;
 use crate::open_array::Array;
@@ -22,6 +22,14 @@ use crate::watch;
 
 /// A value of an aggregate: what was asked for, datatype, bytes, whether it does not fit.
 type Aggregated = (String, &'static str, Option<Vec<u8>>, bool);
+
+/// Groups of cells: the columns of the keys; of each aggregate its values, and whether one of them
+/// does not fit.
+type Groups = (Vec<Parts>, Vec<(Parts, bool)>);
+
+/// Memory of the first batch if only the first cells are wanted. Batches grow until there are
+/// enough cells.
+const INITIAL_BATCH_MEMORY: MemoryBudget = MemoryBudget::from_bytes(256 << 10);
 
 /// A query of an array. It is never changed: each method that narrows it returns another one.
 #[pyclass(module = "tdb._tdb", frozen)]
@@ -40,6 +48,31 @@ impl Read {
     fn of_rows(&self) -> tdb_array::Read {
         let finds = self.0.has_condition();
         self.0.clone().selection(finds)
+    }
+
+    /// The first cells as one record batch.
+    fn first_batch(&self, py: Python<'_>, first: usize) -> PyResult<PyRecordBatch> {
+        let read = self.of_first_rows(Some(first));
+        let batch = watch::run(py, || -> tdb_arrow::Result<_> {
+            let reader = tdb_arrow::batches(read, Options::new())?;
+            let (schema, mut batches, mut left) = (reader.schema(), Vec::new(), first);
+            for batch in reader {
+                let batch = batch?;
+                batches.push(batch.slice(0, batch.num_rows().min(left)));
+                left = left.saturating_sub(batch.num_rows());
+                if left == 0 {
+                    break;
+                }
+            }
+            Ok(arrow_select::concat::concat_batches(&schema, &batches)?)
+        })?;
+        Ok(PyRecordBatch::new(batch))
+    }
+
+    /// [`Self::of_rows`], whose batches begin small if only the first cells are wanted.
+    fn of_first_rows(&self, first: Option<usize>) -> tdb_array::Read {
+        let read = self.of_rows();
+        if first.is_some() { read.initial_batch_memory(INITIAL_BATCH_MEMORY) } else { read }
     }
 }
 
@@ -132,21 +165,27 @@ impl Read {
         Ok(watch::run(py, || read.collect()?.into_selected())?.into())
     }
 
-    /// The cells in batches.
-    fn batches(&self, py: Python<'_>) -> PyResult<Batches> {
-        let read = self.of_rows();
+    /// The cells in batches, of which the caller wants the first cells, or all.
+    #[pyo3(signature = (first=None))]
+    fn batches(&self, py: Python<'_>, first: Option<usize>) -> PyResult<Batches> {
+        let read = self.of_first_rows(first);
         Ok(Batches(Mutex::new(Some(watch::run(py, || read.batches())?))))
     }
 
-    /// The cells as a stream of Arrow.
-    fn arrow_stream(&self, py: Python<'_>) -> PyResult<PyRecordBatchReader> {
-        let read = self.of_rows();
+    /// The cells, or the first ones, as a stream of Arrow.
+    #[pyo3(signature = (first=None))]
+    fn arrow_stream(&self, py: Python<'_>, first: Option<usize>) -> PyResult<PyRecordBatchReader> {
+        let read = self.of_first_rows(first);
         let reader = watch::run(py, || tdb_arrow::batches(read, Options::new()))?;
-        Ok(PyRecordBatchReader::new(Box::new(Watching(reader))))
+        Ok(PyRecordBatchReader::new(Box::new(Watching { reader, left: first })))
     }
 
-    /// All cells as one record batch.
-    fn arrow_batch(&self, py: Python<'_>) -> PyResult<PyRecordBatch> {
+    /// All cells, or the first ones, as one record batch.
+    #[pyo3(signature = (first=None))]
+    fn arrow_batch(&self, py: Python<'_>, first: Option<usize>) -> PyResult<PyRecordBatch> {
+        if let Some(first) = first {
+            return self.first_batch(py, first);
+        }
         let read = self.of_rows();
         let batch = watch::run(py, || -> tdb_arrow::Result<_> {
             let array = read.array().clone();
@@ -170,6 +209,19 @@ impl Read {
             (value.aggregate.to_string(), value.datatype.name(), bytes, value.overflowed())
         };
         Ok(found.iter().map(value).collect())
+    }
+
+    /// Aggregates of groups of cells with equal values of some fields, in the notation of
+    /// [`Self::aggregate`].
+    fn group_by(&self, py: Python<'_>, keys: Vec<String>, list: &str) -> PyResult<Groups> {
+        let wanted = if list.is_empty() { Ok(Vec::new()) } else { Aggregate::parse(list) };
+        let wanted =
+            wanted.map_err(|error| Failure::from(tdb_array::Error::from(QueryError::Aggregate(error))))?;
+        let read = self.0.clone();
+        let found = watch::run(py, || read.group_by(keys).aggregate(wanted))?;
+        let (keys, values) = found.into_parts();
+        let values = values.into_iter().map(|values| (parts(values.column), values.overflowed));
+        Ok((keys.into_columns().into_iter().map(parts).collect(), values.collect()))
     }
 
     /// The report of what the query would read, as JSON.
@@ -214,19 +266,34 @@ impl Read {
 
 /// A reader whose batches are read as a call each, so that Ctrl-C ends it. The thread may or may
 /// not hold the interpreter's lock.
-struct Watching(tdb_arrow::BatchReader);
+struct Watching {
+    reader: tdb_arrow::BatchReader,
+    /// The cells that are still wanted; `None`: all.
+    left: Option<usize>,
+}
 
 impl Iterator for Watching {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = Python::attach(|py| watch::run(py, || Ok::<_, Failure>(self.0.next())));
-        next.unwrap_or_else(|error| Some(Err(ArrowError::ExternalError(Box::new(error)))))
+        if self.left == Some(0) {
+            return None;
+        }
+        let next = Python::attach(|py| watch::run(py, || Ok::<_, Failure>(self.reader.next())));
+        let next = next.unwrap_or_else(|error| Some(Err(ArrowError::ExternalError(Box::new(error)))));
+        match (next, &mut self.left) {
+            (Some(Ok(batch)), Some(left)) => {
+                let cells = batch.num_rows().min(*left);
+                *left = left.saturating_sub(cells);
+                Some(Ok(batch.slice(0, cells)))
+            }
+            (next, _) => next,
+        }
     }
 }
 
 impl RecordBatchReader for Watching {
     fn schema(&self) -> SchemaRef {
-        self.0.schema()
+        self.reader.schema()
     }
 }

@@ -51,7 +51,8 @@ pub(crate) fn create(py: Python<'_>, place: &Place, json: &str, time: Option<u64
     let described = described(json)?;
     watch::run(py, || -> Result<(), Failure> {
         let options = options_for(place, &described, time);
-        Ok(options.create_storage(&*place.write_storage()?, &described.schema)?)
+        let made = options.create_storage(&*place.write_storage()?, &described.schema);
+        made.map_err(Failure::of_new(place.location()))
     })
 }
 

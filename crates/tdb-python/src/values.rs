@@ -52,3 +52,10 @@ pub(crate) fn date_span(datatype: &str, text: &str) -> Result<(i64, i64), Failur
     let datatype = tdb_text::schema::datatype(datatype).map_err(Failure::Argument)?;
     tdb_text::parse::date_span(datatype, text).map_err(Failure::Argument)
 }
+
+/// The known word that was probably meant by another one, as `; did you mean "temperature"?`, or
+/// nothing.
+#[pyfunction]
+pub(crate) fn hint(word: &str, known: Vec<String>) -> String {
+    tdb_text::suggest::hint(word, known.iter().map(String::as_str))
+}

@@ -52,6 +52,17 @@ pub(crate) fn duplicates(name: &str) -> Result<Duplicates, Failure> {
     }
 }
 
+/// An entry of the metadata for a write: key, datatype, bytes.
+type Entry = (Vec<u8>, String, Vec<u8>);
+
+/// The change that puts entries.
+fn entries(put: Vec<Entry>) -> Result<MetadataChanges, Failure> {
+    put.into_iter().try_fold(MetadataChanges::new(), |changes, (key, datatype, data)| {
+        let datatype = tdb_text::schema::datatype(&datatype).map_err(Failure::Argument)?;
+        Ok(changes.put(key, MetadataValue { datatype, data }))
+    })
+}
+
 /// Writes cells as a fragment, and returns its name.
 fn commit(
     writer: &ArrayWriter,
@@ -95,9 +106,9 @@ fn filled(known: &Enumeration, (name, data, offsets, _): &Given<'_>) -> Result<E
 
 /// Creates an array with its first cells, if there are any: it is there once all are written, and
 /// nothing is if anything fails. `enumerations` are columns with the values of enumerations, which
-/// are exact.
+/// are exact; `metadata` are entries (key, datatype, bytes).
 #[pyfunction]
-#[pyo3(signature = (place, json, enumerations, given, ranges, duplicates_name="refuse", time=None))]
+#[pyo3(signature = (place, json, enumerations, given, ranges, duplicates_name="refuse", time=None, metadata=Vec::new()))]
 #[expect(clippy::too_many_arguments, reason = "a function of Python, with keywords")]
 pub(crate) fn create_filled(
     py: Python<'_>,
@@ -108,6 +119,7 @@ pub(crate) fn create_filled(
     ranges: Vec<(String, Value, Value)>,
     duplicates_name: &str,
     time: Option<u64>,
+    metadata: Vec<Entry>,
 ) -> PyResult<()> {
     let mut described = described(json)?;
     for column in &enumerations {
@@ -117,11 +129,16 @@ pub(crate) fn create_filled(
     }
     let columns = columns(&given)?;
     let duplicates = duplicates(duplicates_name)?;
+    let metadata = (!metadata.is_empty()).then(|| entries(metadata)).transpose()?;
     watch::run(py, move || -> Result<(), Failure> {
         let options = options_for(place, &described, time);
-        let made = options.begin_storage(place.write_storage()?, &described.schema)?;
+        let made = options.begin_storage(place.write_storage()?, &described.schema);
+        let made = made.map_err(Failure::of_new(place.location()))?;
         if !columns.is_empty() {
             commit(made.writer(), columns, ranges, None, duplicates)?;
+        }
+        if let Some(metadata) = metadata {
+            made.writer().write_metadata(&metadata)?;
         }
         Ok(made.finish()?)
     })
@@ -161,16 +178,11 @@ pub(crate) fn write(
 pub(crate) fn write_metadata(
     py: Python<'_>,
     place: &Place,
-    put: Vec<(Vec<u8>, String, Vec<u8>)>,
+    put: Vec<Entry>,
     remove: Vec<Vec<u8>>,
     time: Option<u64>,
 ) -> PyResult<()> {
-    let mut changes = MetadataChanges::new();
-    for (key, datatype, data) in put {
-        let datatype = tdb_text::schema::datatype(&datatype).map_err(Failure::Argument)?;
-        changes = changes.put(key, MetadataValue { datatype, data });
-    }
-    let changes = remove.into_iter().fold(changes, MetadataChanges::remove);
+    let changes = remove.into_iter().fold(entries(put)?, MetadataChanges::remove);
     watch::run(py, || -> Result<(), Failure> {
         let storage = place.write_storage()?;
         let options = place.write_options(time);

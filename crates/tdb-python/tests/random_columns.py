@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import datetime
 import functools
 import os
 import pathlib
@@ -74,6 +75,10 @@ def _of_numpy(values: Any) -> list[Any]:
     return [_bits(one) for one in values]
 
 
+def _days(day: datetime.date) -> int:
+    return (day - datetime.date(1970, 1, 1)).days * ATTOS["D"]
+
+
 def _none(value: Any) -> bool:
     return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
 
@@ -89,8 +94,10 @@ def meaning(column: pd.Series[Any]) -> list[Any]:
         # For numpy and pandas the smallest number of dates and times is none.
         dated = pa.types.is_temporal(dtype.pyarrow_dtype)
         return [None if dated and isinstance(one, int) and one in _NONE else one for one in values]
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return meaning(column.dt.tz_convert(None))
     if isinstance(dtype, np.dtype):
-        return _of_numpy(column.to_numpy())
+        return [_days(one) if type(one) is datetime.date else one for one in _of_numpy(column.to_numpy())]
     if isinstance(getattr(dtype, "numpy_dtype", None), np.dtype):
         missing = column.isna().to_numpy()
         values = column.array.to_numpy(dtype=dtype.numpy_dtype, na_value=dtype.numpy_dtype.type(0))
@@ -307,7 +314,6 @@ def random_category(rng: random.Random, rows: int) -> Drawn:
 
 
 def random_objects(rng: random.Random, rows: int) -> Drawn:
-    import datetime
     import decimal
 
     none = rng.choice([None, float("nan"), pd.NA, pd.NaT])
@@ -328,7 +334,7 @@ def random_objects(rng: random.Random, rows: int) -> Drawn:
         name = rng.choice(names)
         used |= set() if lacks else {name}
         values[at] = none if lacks else kinds[name]()
-    return Drawn(f"objects {'+'.join(names)}", pd.Series(values, dtype=object), not (used <= {"str"} or used <= {"bytes"}))
+    return Drawn(f"objects {'+'.join(names)}", pd.Series(values, dtype=object), not any(used <= {one} for one in ("str", "bytes", "bool", "date")))
 
 
 def _extensions() -> list[type]:
@@ -351,7 +357,8 @@ def random_extension(rng: random.Random, rows: int) -> Drawn | None:
         return None
     if name == "DatetimeTZDtype":
         dates = pd.Series(random_numbers(rng, np.dtype("M8[s]"), rows).astype("M8[s]").view("i8") % 10**9).astype("M8[s]")
-        return Drawn(name, dates.dt.tz_localize(rng.choice(["UTC", "Europe/Paris"]), ambiguous="NaT", nonexistent="NaT"), True)
+        zone = rng.choice(["UTC", "Europe/Paris"])
+        return Drawn(name, dates.dt.tz_localize(zone, ambiguous="NaT", nonexistent="NaT"), zone != "UTC")
     if name == "PeriodDtype":
         return Drawn(name, pd.Series(pd.period_range("2020", periods=rows, freq="D")), True)
     if name == "IntervalDtype":
@@ -398,8 +405,7 @@ def random_column(rng: random.Random, rows: int) -> Drawn | None:
         column = pd.Series(pd.arrays.ArrowExtensionArray(made))
     except (NotImplementedError, ValueError, TypeError):
         return None
-    refused = not stored(own) or (pa.types.is_timestamp(own) and own.tz is not None)
-    return Drawn(f"arrow {own}", column, refused)
+    return Drawn(f"arrow {own}", column, not stored(own))
 
 
 # What becomes of them.
@@ -419,6 +425,8 @@ def expected_dtype(column: pd.Series[Any]) -> Any:
             return np.dtype(f"{'M' if types.is_timestamp(own) or types.is_date(own) else 'm'}8[{unit}]")
         plain = np.dtype(own.to_pandas_dtype())
         return pd.array([], dtype="boolean" if plain.kind == "b" else str(plain).replace("f", "F").replace("ui", "UI").replace("i", "I", plain.kind == "i")).dtype
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return np.dtype(f"M8[{dtype.unit}]")
     return None if isinstance(dtype, pd.StringDtype) or dtype == object else dtype
 
 

@@ -227,3 +227,49 @@ def test_objects_are_found(fixtures: pathlib.Path) -> None:
     assert tdb.compat.object_type(fixtures / "nothing") is None
     assert tdb.compat.array_exists(fixtures / "quickstart", isdense=True)
     assert not tdb.compat.array_exists(fixtures / "quickstart", issparse=True)
+
+
+def test_statistics_are_counted_while_they_are_enabled(fixtures: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import json
+
+    tdb.compat.stats_reset()
+    uri = str(fixtures / "quickstart")
+    tdb.compat.open(uri)[:]
+    assert json.loads(tdb.compat.stats_dump(print_out=False, json=True)) == [{"timers": {}, "counters": {}}]
+    tdb.compat.stats_enable()
+    try:
+        with tdb.compat.open(uri) as array:
+            array[1:3]
+            array.multi_index[1:2]
+    finally:
+        tdb.compat.stats_disable()
+    (said,) = json.loads(tdb.compat.stats_dump(print_out=False, json=True))
+    assert said["counters"]["reads"] == 2 and said["counters"]["bytes_read"] > 0 and said["timers"]["total_seconds"] > 0
+    assert tdb.compat.stats_dump() is None
+    printed = capsys.readouterr().out
+    assert "reads: 2" in printed and "tdb " in printed
+    assert "retries" not in tdb.compat.stats_dump(print_out=False, verbose=False)
+    tdb.compat.stats_reset()
+    assert tdb.compat.stats_dump(print_out=False, version=False) == ""
+
+
+def test_metadata_of_an_array_that_nobody_holds_is_read(tmp_path: pathlib.Path) -> None:
+    import gc
+
+    uri = str(tmp_path / "a")
+    tdb.compat.from_numpy(uri, np.arange(3)).close()
+    with tdb.compat.open(uri, "w") as array:
+        array.meta["k"] = 5
+    gc.collect()
+    assert tdb.compat.open(uri).meta["k"] == 5
+    assert dict(tdb.compat.open(uri).meta) == {"k": 5}
+    meta = tdb.compat.open(uri).meta
+    gc.collect()
+    assert meta["k"] == 5
+
+
+def test_a_data_frame_is_opened_by_its_location(tmp_path: pathlib.Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"v": [0.5, 1.5]})
+    tdb.compat.from_pandas(str(tmp_path / "a"), frame)
+    assert tdb.compat.open_dataframe(str(tmp_path / "a"))["v"].tolist() == [0.5, 1.5]

@@ -160,10 +160,10 @@ def test_numbers_without_a_label_are_missing_in_tables(uri: str) -> None:
 def test_an_index_with_values_of_its_own_is_kept(tmp_path: Any) -> None:
     frame = pandas.DataFrame({"a": [1, 2, 3]}, index=["x", "y", "z"])
     table = tdb.from_pandas(tmp_path / "texts", frame).read(order="row-major").to_pandas()
-    assert table["__tiledb_rows"].tolist() == ["x", "y", "z"] and table["a"].tolist() == [1, 2, 3]
+    assert table.index.tolist() == ["x", "y", "z"] and table["a"].tolist() == [1, 2, 3]
     some = pandas.DataFrame({"a": [1, 2, 3]})[[False, True, True]]
     table = tdb.from_pandas(tmp_path / "some", some).read(order="row-major").to_pandas()
-    assert table["__tiledb_rows"].tolist() == [1, 2]
+    assert table.index.tolist() == [1, 2]
     counted = tdb.from_pandas(tmp_path / "counted", some.reset_index(drop=True))
     assert counted.schema.sparse and counted[:]["a"].tolist() == [2, 3] and counted[:]["__tiledb_rows"].tolist() == [0, 1]
     dense = tdb.from_pandas(tmp_path / "dense", some.reset_index(drop=True), sparse=False)

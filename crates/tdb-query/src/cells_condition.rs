@@ -12,15 +12,16 @@ use crate::{Cells, Column, Error, Layout, OrInternal, Result};
 
 const WHAT: &str = "delete by coordinates";
 
-/// The most cells that one delete lists. Each later read compares its cells with the list: with 1,000
-/// cells of two dimensions, a read of a million cells took libtiledb 2.30 3.7 s instead of 0.05 s, and
-/// a debug build of tdb 0.2 s, until a consolidation purged them (30 November 2026, two cores).
+/// The most cells that one delete lists. Each later read compares its cells with the list: with
+/// 1,000 cells of two dimensions, a read of a million cells took libtiledb 2.30 3.7 s instead of
+/// 0.05 s, and a debug build of tdb 0.2 s, until a consolidation purged them (30 November 2026, two
+/// cores).
 pub const MAX_LISTED_CELLS: u64 = 1000;
 
 impl Array {
-    /// A condition on the dimensions alone that exactly those cells satisfy which satisfy another one
-    /// now, and their number: for deletes by conditions that a delete file cannot contain (tests for
-    /// null), or that would take cells for which they are unknown.
+    /// A condition on the dimensions alone that exactly those cells satisfy which satisfy another
+    /// one now, and their number: for deletes by conditions that a delete file cannot contain
+    /// (tests for null), or that would take cells for which they are unknown.
     ///
     /// # Errors
     /// A dense array, one with duplicates (others may be at the same coordinates), more than
@@ -106,7 +107,8 @@ impl<'d> Rows<'d> {
         Ok(Self { dimensions, rows: (0..cells.len).map(row).collect::<Result<_>>()? })
     }
 
-    /// The condition that these cells satisfy: of the last dimension sets where the version has them.
+    /// The condition that these cells satisfy: of the last dimension sets where the version has
+    /// them.
     fn condition(&self, has_sets: bool) -> Condition {
         let names: Vec<&str> = self.dimensions.iter().map(|own| own.name.as_str()).collect();
         let rows: Vec<&[Vec<u8>]> = self.rows.iter().map(Vec::as_slice).collect();
@@ -129,14 +131,14 @@ fn listed(names: &[&str], rows: &[&[Vec<u8>]], has_sets: bool) -> Condition {
         return Condition::Expression { junction: Junction::And, children: Vec::new() };
     };
     let value = |comparison, operands| Condition::Value { field: (*name).to_owned(), comparison, operands };
-    let first = |row: &&[Vec<u8>]| row.first().cloned().unwrap_or_default();
+    let first = |row: &&[Vec<u8>]| row.first().cloned();
     if names.is_empty() && has_sets {
-        return value(Comparison::In, rows.iter().map(first).collect());
+        return value(Comparison::In, rows.iter().filter_map(first).collect());
     }
     let mut children = Vec::new();
     for group in rows.chunk_by(|one, other| one.first() == other.first()) {
         let Some(row) = group.first() else { continue };
-        let equal = value(Comparison::Equal, vec![first(row)]);
+        let equal = value(Comparison::Equal, first(row).into_iter().collect());
         if names.is_empty() {
             children.push(equal);
             continue;

@@ -112,8 +112,8 @@ impl Query {
         }
         let ranges = self.ranges()?;
         match self.write_with(writer, ranges.clone(), columns) {
-            // The current domain may have grown since the array was opened, which libtiledb does not
-            // look at.
+            // The current domain may have grown since the array was opened, which libtiledb does
+            // not look at.
             Err(Error::Write(WriteError::OutsideDomain { .. })) if self.schema.current_domain.is_some() => {
                 let options = place::write_options(context, &self.config)?;
                 let options = match self.array.with_open("Cannot write", |open| Ok(open.end()))? {
@@ -247,7 +247,7 @@ fn explained(error: Error) -> Failure {
             format!("Coordinate {value} is out of domain bounds on dimension '{dimension}'")
         }
         WriteError::NotSorted { .. } => {
-            "Write failed; Coordinates are not in the global order: one comes before the last one".to_owned()
+            "Write failed; Coordinates of a cell succeed those of the next one in the global order".to_owned()
         }
         WriteError::NotInOrder { field, .. } => {
             format!("The data for attribute '{field}' is not in the expected order.")

@@ -61,8 +61,8 @@ pub(super) async fn list(context: &SessionContext) -> Result<RecordBatch> {
         .map_err(|error| Failure::Fault(error.to_string()))
 }
 
-/// The names of all tables, and those of the columns of arrays in the working folder, which a prompt
-/// completes. What cannot be opened has none.
+/// The names of all tables, and those of the columns of arrays in the working folder, which a
+/// prompt completes. What cannot be opened has none.
 pub(super) fn names(context: &SessionContext) -> (Vec<String>, Vec<String>) {
     let mut tables = given(context);
     let arrays = arrays_in(Path::new(".")).unwrap_or_default();

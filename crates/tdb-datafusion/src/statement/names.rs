@@ -35,8 +35,8 @@ pub(super) fn name_expressions(select: &mut Select) {
     }
 }
 
-/// Names the columns of an order by their positions where rows are distinct: DataFusion wants to see
-/// there the expressions that it has selected, and does not see them behind their names.
+/// Names the columns of an order by their positions where rows are distinct: DataFusion wants to
+/// see there the expressions that it has selected, and does not see them behind their names.
 pub(super) fn order_by_position(query: &mut Query) {
     let SetExpr::Select(select) = query.body.as_ref() else { return };
     let Some(OrderBy { kind: OrderByKind::Expressions(order), .. }) = &mut query.order_by else { return };
@@ -178,14 +178,12 @@ impl VisitorMut for Respell<'_> {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
-        match expression {
-            Expr::Identifier(identifier) => self.column(identifier),
-            Expr::CompoundIdentifier(identifiers) => match identifiers.as_mut_slice() {
-                [.., table, column] => self.column_of_table(table, column),
-                [column] => self.column(column),
-                [] => {}
-            },
-            _ => {}
+        if let Expr::Identifier(identifier) = expression {
+            self.column(identifier);
+        } else if let Expr::CompoundIdentifier(identifiers) = expression
+            && let [.., table, column] = identifiers.as_mut_slice()
+        {
+            self.column_of_table(table, column);
         }
         ControlFlow::Continue(())
     }

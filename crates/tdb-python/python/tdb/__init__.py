@@ -10,6 +10,7 @@ array([[2, 3],
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._array import Array, Metadata, create, from_arrow, object_type, open
@@ -31,12 +32,17 @@ from ._errors import (
 )
 from ._files import import_csv
 from ._group import Group, Member
-from ._read import Batch, Read, Stream
+from ._read import Batch, GroupBy, Read, Stream
 from ._schema import Attribute, Dimension, Enumeration, Schema
+from ._tables import from_numpy, from_polars
 from ._tdb import __version__
 
 if TYPE_CHECKING:
     from ._pandas import from_pandas
+
+
+#: Modules of the package, which are imported when they are used.
+_MODULES = ("compat", "dask", "soma", "xarray")
 
 
 def __getattr__(name: str) -> Any:
@@ -45,7 +51,13 @@ def __getattr__(name: str) -> Any:
         from ._pandas import from_pandas
 
         return from_pandas
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES])
 
 
 __all__ = [
@@ -63,6 +75,7 @@ __all__ = [
     "FilesGoneError",
     "InternalError",
     "Group",
+    "GroupBy",
     "IoError",
     "LocationError",
     "Member",
@@ -79,7 +92,9 @@ __all__ = [
     "datafusion",
     "field",
     "from_arrow",
+    "from_numpy",
     "from_pandas",
+    "from_polars",
     "import_csv",
     "object_type",
     "open",

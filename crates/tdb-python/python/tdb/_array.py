@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
@@ -10,12 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 
 from . import _tdb
-from ._casts import as_type
+from ._casts import as_type, checked_casting
 from ._columns import Column, pack
 from ._condition import Condition, Where, core_of
+from ._coordinates import Ranges, add_range, coordinate, from_end, keys
+from ._domains import rows_of
 from ._errors import QueryError, WriteError
-from ._read import Ranges, Read, Stream, add_range, coordinate, keys
-from ._schema import Attribute, Dimension, Enumeration, Field, Filters, Schema, _filters
+from ._read import GroupBy, Read, Stream
+from ._rows import columns_of_frame, in_types_of, is_frame
+from ._schema import Attribute, Dimension, Enumeration, Field, Filters, Schema, _filters, json_value_of
+from ._show import schema_html
 from ._types import (
     AnyArray,
     Time,
@@ -25,12 +30,14 @@ from ._types import (
     json_value,
     milliseconds,
     number_dtype,
+    result_dtype,
     value_of_json,
     window,
 )
 
 if TYPE_CHECKING:
     import dask.array
+    import pandas
 
 #: A path or a URL.
 Location: TypeAlias = "str | os.PathLike[str]"
@@ -39,6 +46,8 @@ Key: TypeAlias = "bytes | str | None"
 #: Options of stores, such as ``{"aws_region": "eu-west-1"}``.
 Storage: TypeAlias = "Mapping[str, str] | None"
 
+#: The field of sparse arrays that says when each cell was written.
+TIMESTAMPS = "__timestamps"
 #: The memory of writes that come in batches, beside the batches themselves.
 WRITE_MEMORY = 256 << 20
 
@@ -119,6 +128,41 @@ class Array:
         return self.schema.shape
 
     @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.schema.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of cells that the domain has."""
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of numpy that the attribute has in results; of several attributes, a structured one with a field for each.
+
+        >>> tdb.open(fixtures / "quickstart").dtype
+        dtype('int32')
+        """
+        types = [(one.name, result_dtype(one.datatype, one.values)) for one in self.schema.attributes]
+        return types[0][1] if len(types) == 1 else np.dtype(types)
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of all fields: dimensions, attributes and labels.
+
+        >>> tdb.open(fixtures / "quickstart").fields
+        ['rows', 'cols', 'a']
+        """
+        return self.schema.names + [label["name"] for label in self.schema.said["labels"]]
+
+    def _known(self, name: str) -> None:
+        """Refuses a name that no field has."""
+        known = self.fields
+        if name not in known and not (name == TIMESTAMPS and self.schema.sparse):
+            raise QueryError(f'the array has no field "{name}" (it has {", ".join(known)}){_tdb.hint(name, known)}')
+
+    @property
     def meta(self) -> Metadata:
         """Key-value metadata, as a dictionary that can be written to."""
         return Metadata(self._place, self.window if self._at is not None else None)
@@ -181,13 +225,15 @@ class Array:
         where: Where | None = None,
         order: str | None = None,
         memory: str | int | None = None,
+        limit: int | None = None,
     ) -> Read:
         """A query. Nothing is read before its result is asked for.
 
         ``fields`` are attributes, dimensions and labels. ``ranges`` says for each dimension or label what is wanted: a value,
         ``(first, last)`` with both ends (``None``: open), a slice without its end, or a list of these. ``where`` is a
         condition: ``tdb.field("a") > 3``, or a text such as ``"a > 3 and name in ('x', 'y')"``. ``order`` is
-        ``"row-major"``, ``"col-major"``, ``"global-order"`` or ``"unordered"``. ``memory`` limits the memory of the query.
+        ``"row-major"``, ``"col-major"``, ``"global-order"`` or ``"unordered"``. ``memory`` limits the memory of the query, and
+        ``limit`` the number of its cells: see :meth:`Read.limit`.
 
         >>> A = tdb.open(fixtures / "quickstart")
         >>> A.read(fields=["a"], ranges={"rows": [1, 4]}).to_numpy()["a"]
@@ -195,10 +241,6 @@ class Array:
                [13, 14, 15, 16]], dtype=int32)
         """
         core = self._core.read()
-        if isinstance(fields, str):
-            fields = [fields]
-        if fields is not None:
-            core = core.fields(list(fields))
         for name, wanted in (ranges or {}).items():
             core = self._narrowed(core, name, wanted)
         if where is not None:
@@ -207,7 +249,24 @@ class Array:
             core = core.order(order)
         if memory is not None:
             core = core.memory(str(memory))
-        return Read(self, core, fields)
+        read = Read(self, core)
+        if fields is not None:
+            read = read.fields(fields)
+        return read if limit is None else read.limit(limit)
+
+    def head(self, n: int = 5, **query: Any) -> pandas.DataFrame:
+        """The first cells as a table of pandas: see :meth:`Read.head`. The keywords are those of :meth:`read`.
+
+        >>> tdb.open(fixtures / "quickstart").head(2)
+           rows  cols  a
+        0     1     1  1
+        1     1     2  2
+        """
+        return self.read(**query).head(n)
+
+    def group_by(self, keys: Sequence[str] | str, **query: Any) -> GroupBy:
+        """The cells of a sparse array in groups: see :meth:`Read.group_by`. The keywords are those of :meth:`read`."""
+        return self.read(**query).group_by(keys)
 
     def _narrowed(self, core: _tdb.Read, name: str, wanted: Any) -> _tdb.Read:
         for dimension in self.schema.dimensions:
@@ -217,8 +276,8 @@ class Array:
             if label["name"] == name:
                 low, high = wanted if isinstance(wanted, tuple) else (wanted, wanted)
                 return core.label_range(name, (low, False), (high, False))
-        known = ", ".join(one.name for one in self.schema.dimensions)
-        raise QueryError(f'the array has no dimension or label "{name}" (it has {known})')
+        known = [one.name for one in self.schema.dimensions] + [one["name"] for one in self.schema.said["labels"]]
+        raise QueryError(f'the array has no dimension or label "{name}" (it has {", ".join(known)}){_tdb.hint(name, known)}')
 
     def stream(self, memory: str | int = "256MB", **query: Any) -> Stream:
         """The cells in batches, for queries of any size: see :meth:`Read.stream`. The keywords are those of :meth:`read`."""
@@ -238,7 +297,8 @@ class Array:
         """The cells of a box.
 
         Slices are without their end, as everywhere in Python (texts have no value before another one: their slices are with
-        it); lists are single coordinates. Indices are coordinates, also negative ones. Dense arrays with one attribute return an array, and a single
+        it); lists are single coordinates. Indices are coordinates; a negative one is counted from the end, ``-1`` being the last
+        coordinate, unless the dimension itself has negative coordinates. Slices may have a step. Dense arrays with one attribute return an array, and a single
         coordinate drops its axis; with several attributes a dictionary of arrays; sparse arrays a dictionary with
         dimensions and attributes.
 
@@ -247,8 +307,56 @@ class Array:
         array([5, 6, 7, 8], dtype=int32)
         >>> A[2, 3]
         np.int32(7)
+        >>> A[::-2, -1]
+        array([16,  8], dtype=int32)
         """
         return self.read()[key]
+
+    def __len__(self) -> int:
+        """The number of coordinates of the first dimension of a dense array."""
+        if self.schema.sparse:
+            raise TypeError(f"{self.uri} is sparse, so it has no length: A.read().count() is the number of its cells")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        """What ``A[i]`` is for each coordinate of the first dimension of a dense array. Cells are read tile by tile."""
+        if self.schema.sparse:
+            raise TypeError(f"{self.uri} is sparse, so it has no rows: A.stream() has its cells in batches")
+        read, own = self.read(), self.schema.dimensions[0]
+        low, high = (int(json_value_of(end)) for end in self.schema._ends()[0])
+        tile = int(self.schema.said["dimensions"][0]["extent"] or 1)
+        first = low
+        while first <= high:
+            # The ends of the tiles are counted from the beginning of the domain.
+            begin = int(json_value_of(own.domain[0])) if own.domain is not None else low
+            last = min(high, first + tile - 1 - (first - begin) % tile)
+            block = read[first : last + 1]
+            for at in range(last - first + 1):
+                yield {name: cells[at] for name, cells in block.items()} if isinstance(block, dict) else block[at]
+            first = last + 1
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """The cells of a dense array with one attribute, for ``np.asarray``. Null cells of real numbers are "not a number", those of
+        dates "not a time"; other nulls are an error.
+
+        >>> np.asarray(tdb.open(fixtures / "quickstart")).sum()
+        np.int64(136)
+        """
+        names = [one.name for one in self.schema.attributes]
+        if self.schema.sparse:
+            raise TypeError(
+                f"{self.uri} is sparse, so its cells are in no box: A.read(fields={names[0]!r}).to_numpy() has the values,"
+                " A.read().to_pandas() a table with their coordinates"
+            )
+        if len(names) != 1:
+            raise TypeError(
+                f"the array has several attributes ({', '.join(names)}), and an array of numpy has one:"
+                f" np.asarray(A.read(fields={names[0]!r}))"
+            )
+        return self.read(fields=names).__array__(dtype, copy)
 
     def __setitem__(self, key: Any, values: Any) -> None:
         """Writes a box of a dense array: one attribute, or a dictionary of them."""
@@ -262,6 +370,7 @@ class Array:
         at: Time | None = None,
         order: str | None = None,
         duplicates: str = "refuse",
+        casting: str = "same_kind",
     ) -> str:
         """Writes cells as a new fragment, and returns its name.
 
@@ -269,6 +378,9 @@ class Array:
         Arrow's interface (tables of pyarrow, polars, pandas). Sparse arrays need the dimensions as columns. For dense
         arrays ``region`` has what :meth:`__getitem__` takes; without it, the whole domain is written.
         ``duplicates="last"`` keeps the last of several cells with equal coordinates.
+
+        Values are cast by numpy's rule for assignment, except that integers and dates must fit: ``float64`` is rounded to
+        ``float32``, ``int64`` into ``int32`` is an error if a value does not fit. ``casting="safe"`` rounds no real numbers.
 
         >>> uri = scratch / "write"
         >>> schema = tdb.Schema("dense", [tdb.Dimension("x", (0, 3), "int64", tile=4)], [tdb.Attribute("a", "int64")])
@@ -278,13 +390,17 @@ class Array:
         [-9223372036854775808, 7, 8, -9223372036854775808]
         """
         time = None if at is None else milliseconds(at)
-        if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        checked_casting(casting)
+        if is_frame(data):
+            data = columns_of_frame(self, data)
+        if not isinstance(data, Mapping) and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
             box, _ = self._box(region)
+            data = in_types_of(self.schema, data, casting)
             _, names = _tdb.write_arrow(self._place, data, box, WRITE_MEMORY, duplicates, time)
             self._written()
             return names[-1] if names else ""
         box, shape = self._box(region)
-        columns, order = self._columns(data, shape, order)
+        columns, order = self._columns(data, shape, order, casting)
         name = _tdb.write(self._place, columns, box, order, duplicates, time)
         self._written()
         return name
@@ -296,7 +412,8 @@ class Array:
             if region is not None:
                 raise WriteError("cells of a sparse array have coordinates: give the dimensions as columns, and no region")
             return [], None
-        box, shape = [], []
+        box: list[tuple[str, Any, Any]] = []
+        shape = []
         for dimension, one, (first, last) in zip(
             schema.dimensions, keys(schema, () if region is None else region), schema._ends()
         ):
@@ -304,16 +421,17 @@ class Array:
             if isinstance(one, slice):
                 if one.step not in (None, 1):
                     raise WriteError(f"dimension {dimension.name!r}: a write covers one box, so slices have no step")
+                one = from_end(schema, len(box), one)
                 low = low if one.start is None else coordinate(dimension, one.start)
                 high = high if one.stop is None else coordinate(dimension, one.stop) - 1
                 shape.append(int(high) - int(low) + 1)
             else:
-                low = high = coordinate(dimension, one)
+                low = high = coordinate(dimension, from_end(schema, len(box), one))
             box.append((dimension.name, low, high))
         return box, tuple(shape)
 
     def _columns(
-        self, data: Any, shape: tuple[int, ...] | None, order: str | None
+        self, data: Any, shape: tuple[int, ...] | None, order: str | None, casting: str = "same_kind"
     ) -> tuple[list[_tdb.Given], str | None]:
         """The columns of a write, and their order."""
         schema = self.schema
@@ -332,12 +450,12 @@ class Array:
         for name, values in data.items():
             field = schema.field(name)
             if field is None:
-                known = ", ".join(schema.names)
-                raise WriteError(f'the array has no field "{name}" (it has {known})')
+                known = schema.names
+                raise WriteError(f'the array has no field "{name}" (it has {", ".join(known)}){_tdb.hint(name, known)}')
             if shape is not None:
-                values = _in_shape(field, values, shape)
+                values = _in_shape(field, values, shape, casting)
             labels = None if field.enumeration is None else self._labels(field.enumeration)[0]
-            columns.append(pack(field, values, labels, "F" if fortran or order == "col-major" else "C")[0])
+            columns.append(pack(field, values, labels, "F" if fortran or order == "col-major" else "C", casting)[0])
         return columns, "col-major" if fortran else order
 
     def _written(self) -> None:
@@ -443,7 +561,11 @@ class Array:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is open between two calls, so nothing is closed."""
+        self.close()
+
+    def close(self) -> None:
+        """Does nothing, for programs that close what they opened: no file is open between two calls, and what was written is
+        there."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Location and time. Whoever loads it needs the key or the credentials of their own: see docs/python.md."""
@@ -452,12 +574,16 @@ class Array:
     def __repr__(self) -> str:
         return f"<tdb.Array {self.schema.kind} {self.uri!r}>"
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return schema_html(self.schema, f"tdb.Array {self.uri}")
+
 
 def _open_again(uri: str, at: tuple[int, int]) -> Array:
     return Array(place(uri, None, None, None), at=at)
 
 
-def _in_shape(field: Field, values: Any, shape: tuple[int, ...]) -> Any:
+def _in_shape(field: Field, values: Any, shape: tuple[int, ...], casting: str) -> Any:
     """The values of a region. One value stands for all cells."""
     dtype, name = number_dtype(field.datatype), field.name
     full = shape if dtype is None or field.values_per_cell == 1 else (*shape, field.values_per_cell)
@@ -466,7 +592,7 @@ def _in_shape(field: Field, values: Any, shape: tuple[int, ...]) -> Any:
             one = np.empty((), object)
             one[()] = values
             return np.broadcast_to(one, full)
-        return np.broadcast_to(as_type(field, values, dtype), full)
+        return np.broadcast_to(as_type(field, values, dtype, casting), full)
     given = values if isinstance(values, np.ndarray) else None
     if given is None:
         given = _of_lists(values, len(shape)) if isinstance(values, (list, tuple)) else values
@@ -568,6 +694,30 @@ def create(
     return Array(where)
 
 
+def create_filled(
+    uri: Location,
+    schema: Schema,
+    columns: Mapping[str, Any],
+    shape: tuple[int, ...],
+    *,
+    at: Time | None = None,
+    key: Key = None,
+    storage: Storage = None,
+    threads: int | None = None,
+) -> Array:
+    """Creates a dense array with the cells of all of its domain, and opens it. If that fails, nothing is left behind."""
+    given = []
+    for name, values in columns.items():
+        field = schema.field(name)
+        assert field is not None
+        given.append(pack(field, _in_shape(field, values, shape, "safe"), None, "C")[0])
+    where = place(uri, storage, key, threads)
+    said, time = json.dumps(schema.to_json()), None if at is None else milliseconds(at)
+    box = [(own.name, *(coordinate(own, end) for end in own.domain or ())) for own in schema.dimensions]
+    _tdb.create_filled(where, said, [], given, box, "refuse", time)
+    return Array(where)
+
+
 def from_arrow(
     uri: Location,
     data: Any,
@@ -585,8 +735,9 @@ def from_arrow(
 ) -> Array:
     """Creates an array from a table or a stream of Arrow (pyarrow, polars, pandas, duckdb, …), and opens it.
 
-    The columns with the names of ``dimensions`` are coordinates, the others attributes. Without ``dimensions``, the table
-    must come from an array: its metadata then has the schema. ``filters`` are those of all attributes.
+    The columns with the names of ``dimensions`` are coordinates, the others attributes. Without ``dimensions``, the schema is that of
+    the array that the table comes from, as its metadata says; the rows of a table that comes from none are numbered, in the dimension
+    ``__tiledb_rows``. ``filters`` are those of all attributes.
     """
     where = place(uri, storage, key, threads)
     described, box = None, []
@@ -604,7 +755,11 @@ def from_arrow(
             box = [(one.name, *(coordinate(one, end) for end in one.domain or ())) for one in dimensions]
     text = None if filters is None or dimensions is None else _one_line(filters)
     time = None if at is None else milliseconds(at)
-    _tdb.from_arrow(where, data, described, text, box, WRITE_MEMORY, enumerations, "refuse", time)
+    rows = None
+    if dimensions is None and sparse:
+        said = {"type": "sparse", "dimensions": [rows_of(0, None, True).to_json()], "allows_duplicates": duplicates}
+        rows = json.dumps(said if capacity is None else {**said, "capacity": capacity})
+    _tdb.from_arrow(where, data, described, text, box, WRITE_MEMORY, enumerations, "refuse", time, rows)
     return Array(where)
 
 

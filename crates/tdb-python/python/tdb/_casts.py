@@ -23,14 +23,26 @@ def is_null(value: Any) -> bool:
     return type(value).__name__ in NULLS
 
 
-def as_type(field: Field, values: Any, dtype: np.dtype[Any]) -> AnyArray:
-    """Values in a type, if none of them can change by that. Values of the right type are not copied. Real numbers of Python
-    are rounded to the type's precision."""
+#: Which values other than those of the field's type are taken. ``same_kind`` is numpy's rule for assignment, with the difference that
+#: integers and dates have to fit: real numbers are rounded to the precision of the type. ``safe`` rounds none of numpy.
+CASTINGS = ("same_kind", "safe")
+
+
+def checked_casting(casting: str) -> str:
+    """A rule for casts that there is."""
+    if casting not in CASTINGS:
+        raise WriteError(f"casting={casting!r}: {' or '.join(map(repr, CASTINGS))} is expected; .astype makes values of another type")
+    return casting
+
+
+def as_type(field: Field, values: Any, dtype: np.dtype[Any], casting: str = "same_kind") -> AnyArray:
+    """Values in a type, if none of them can change by that, except that real numbers are rounded to the type's precision. Values of
+    the right type are not copied. See :data:`CASTINGS`."""
     try:
         if isinstance(values, np.ndarray) and values.dtype == object:
             return _of_objects(field, list(values.ravel()), dtype).reshape(values.shape)
         if isinstance(values, (np.ndarray, np.generic)) or hasattr(values, "__array__"):
-            return _of_array(field, np.asarray(values), dtype)
+            return _of_array(field, np.asarray(values), dtype, casting)
         if dtype.kind in "mM":
             found = np.asarray(values, object)
             return _of_objects(field, list(found.ravel()), dtype).reshape(found.shape)
@@ -69,20 +81,24 @@ def _of_objects(field: Field, values: Any, dtype: np.dtype[Any]) -> AnyArray:
     return cast
 
 
-def _of_array(field: Field, found: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
+def _of_array(field: Field, found: AnyArray, dtype: np.dtype[Any], casting: str = "same_kind") -> AnyArray:
     """An array of numpy in a type."""
     if found.dtype == dtype:
         return found
     kinds = found.dtype.kind + dtype.kind
     whole = found.dtype.kind in "iu" and dtype.kind in "iuf"
-    if kinds in ("MM", "mm"):
+    if kinds in ("MM", "mm") or (kinds == "ff" and casting == "same_kind"):
         exact = np.can_cast(found.dtype, dtype, "same_kind")
     else:
         exact = whole or np.can_cast(found.dtype, dtype, "safe")
     if not exact:
-        raise WriteError(f'field "{field.name}" has the type {dtype}, but values of type {found.dtype} are given')
-    cast = found.astype(dtype)
-    if kinds in ("MM", "mm"):
+        cure = f'; .astype("{dtype}") makes such values' if found.dtype.kind in "iufb" and dtype.kind in "iufb" else ""
+        raise WriteError(f'field "{field.name}" has the type {dtype}, but values of type {found.dtype} are given{cure}')
+    with np.errstate(over="ignore"):
+        cast = found.astype(dtype)
+    if kinds == "ff":
+        same = np.isfinite(cast) | ~np.isfinite(found)
+    elif kinds in ("MM", "mm"):
         same = (cast.astype(found.dtype) == found) | np.isnat(found)
     elif whole and dtype.kind == "f":
         same = _same_numbers(cast, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,25 @@ class Column:
             nulls = np.broadcast_to(nulls[..., np.newaxis], values.shape)
         return np.ma.MaskedArray(values, nulls)
 
+    def __len__(self) -> int:
+        """The number of cells."""
+        if self.offsets is not None:
+            return len(self.offsets) - 1
+        return len(self.data) // ((self.count or 1) * value_size(self.datatype))
+
+    def first(self, cells: int) -> Column:
+        """The first cells of the column."""
+        end = cells * (self.count or 1) * value_size(self.datatype) if self.offsets is None else int(self.offsets[cells])
+        offsets = None if self.offsets is None else self.offsets[: cells + 1]
+        return self._of(self.data[:end], offsets, None if self.validity is None else self.validity[:cells])
+
+    def _of(self, data: AnyArray, offsets: AnyArray | None, validity: AnyArray | None) -> Column:
+        """A column of the same field with other cells."""
+        made = Column.__new__(Column)
+        made.name, made.datatype, made.count = self.name, self.datatype, self.count
+        made.data, made.offsets, made.validity = data, offsets, validity
+        return made
+
     def texts(self, own: str | None, shape: tuple[int, ...] | None = None, order: str = "row-major") -> AnyArray:
         """The cells as texts in this encoding, or as bytes without one, whatever the datatype says: an array of objects.
         Bytes that are not text are kept as surrogates. Equal cells may share an object."""
@@ -73,6 +93,20 @@ class Column:
         return found
 
 
+def joined(parts: Sequence[Column]) -> Column:
+    """Columns of the same field, one behind the other."""
+    if len(parts) == 1:
+        return parts[0]
+    data = np.concatenate([part.data for part in parts])
+    offsets = None
+    if parts[0].offsets is not None:
+        begins = np.cumsum([0] + [len(part.data) for part in parts], dtype=np.uint64)
+        ends = [part.offsets[1:] + begin for part, begin in zip(parts, begins) if part.offsets is not None]
+        offsets = np.concatenate([np.zeros(1, np.uint64), *ends])
+    own = [part.validity for part in parts if part.validity is not None]
+    return parts[0]._of(data, offsets, np.concatenate(own) if own else None)
+
+
 def _shaped(cells: AnyArray, shape: tuple[int, ...] | None, order: str) -> AnyArray:
     """Cells of a box with this shape."""
     if shape is None:
@@ -84,12 +118,16 @@ def _shaped(cells: AnyArray, shape: tuple[int, ...] | None, order: str) -> AnyAr
     return cells.reshape(shape[::-1] + tail).transpose(axes + tuple(range(len(shape), len(shape) + len(tail))))
 
 
-def pack(field: Field, values: Any, labels: list[Any] | None, order: str) -> tuple[_tdb.Given, int]:
+def pack(
+    field: Field, values: Any, labels: list[Any] | None, order: str, casting: str = "same_kind"
+) -> tuple[_tdb.Given, int]:
     """A column for a write, and its number of cells. ``labels`` are the values of the field's enumeration; ``order`` is
-    ``C`` or ``F``."""
+    ``C`` or ``F``; ``casting`` is one of :data:`tdb._casts.CASTINGS`."""
     nulls: AnyArray | None = None
     if getattr(values, "dtype", None) == object and hasattr(values, "isna"):
         values = objects_of(values)
+    if labels is not None and hasattr(getattr(values, "dtype", None), "categories"):
+        values = _codes_of_categories(field, values, labels)
     packed = _texts_of_arrow(field, values) if labels is None else None
     # Objects that become texts are asked for nulls one by one anyway.
     if packed is None and (labels is not None or not (field.var and is_text(field.datatype) and _is_list(values))):
@@ -97,12 +135,12 @@ def pack(field: Field, values: Any, labels: list[Any] | None, order: str) -> tup
     if labels is not None:
         values, nulls = _codes(field, values, nulls, labels)
     if field.var:
-        data, offsets, valid = packed or _pack_var(field, values)
+        data, offsets, valid = packed or _pack_var(field, values, casting)
         cells = len(offsets) - 1
         if nulls is None and not valid.all():
             nulls = valid == 0
     else:
-        cells_of = _pack_fixed(field, values)
+        cells_of = _pack_fixed(field, values, casting)
         tail = 1 if field.values_per_cell != 1 and not is_text(field.datatype) else 0
         cells = int(np.prod(cells_of.shape[: cells_of.ndim - tail], dtype=np.int64))
         if order == "F" and tail:
@@ -169,7 +207,25 @@ def _codes(field: Field, values: Any, nulls: AnyArray | None, labels: list[Any])
     return codes.astype(dtype), nulls
 
 
-def _pack_var(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
+def _codes_of_categories(field: Field, values: Any, labels: list[Any]) -> Any:
+    """The numbers of values of an enumeration for a categorical column of pandas: each category is looked up once. Where the values
+    of the enumeration are numbers or dates, the column stays as it is."""
+    if not labels or not isinstance(labels[0], (str, bytes)):
+        return values
+    array = getattr(values, "array", values)
+    codes, known = np.asarray(array.codes), {label: at for at, label in enumerate(labels)}
+    places = np.array([known.get(one, -1) for one in array.categories], np.int64)
+    used = np.unique(codes[codes >= 0])
+    unknown = used[places[used] < 0] if len(used) else used
+    if len(unknown):
+        wrong = array.categories[int(unknown[0])]
+        raise WriteError(f'field "{field.name}": {wrong!r} is not a value of the enumeration "{field.enumeration}"')
+    if not len(places):
+        places = np.zeros(1, np.int64)
+    return np.ma.MaskedArray(places[np.where(codes < 0, 0, codes)].clip(0), codes < 0)
+
+
+def _pack_var(field: Field, values: Any, casting: str) -> tuple[AnyArray, AnyArray, AnyArray]:
     flat = values.ravel() if isinstance(values, np.ndarray) else values
     if is_text(field.datatype):
         if isinstance(flat, np.ndarray) and flat.dtype != object:
@@ -183,7 +239,7 @@ def _pack_var(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
         if not is_null(one) and _lacks(one):
             raise WriteError(f'field "{field.name}", cell {at}: one of its values is missing, which cells with several values cannot say')
     validity = np.array([not is_null(one) for one in flat], np.uint8)
-    lists = [as_type(field, () if is_null(one) else one, dtype) for one in flat]
+    lists = [as_type(field, () if is_null(one) else one, dtype, casting) for one in flat]
     lengths = np.array([0] + [one.nbytes for one in lists], np.uint64)
     joined: AnyArray = np.concatenate(lists) if lists else np.empty(0, dtype)
     offsets: AnyArray = np.cumsum(lengths, dtype=np.uint64)
@@ -217,7 +273,7 @@ def _texts_of_arrow(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyA
     return bytes_of, (offsets - first).view(np.uint64), made.is_valid().to_numpy(zero_copy_only=False).view(np.uint8)
 
 
-def _pack_fixed(field: Field, values: Any) -> AnyArray:
+def _pack_fixed(field: Field, values: Any, casting: str) -> AnyArray:
     if is_text(field.datatype):
         own = encoding(field.datatype)
         size = field.values_per_cell * value_size(field.datatype)
@@ -230,7 +286,7 @@ def _pack_fixed(field: Field, values: Any) -> AnyArray:
         return np.frombuffer(b"".join(flat), f"S{size}").reshape(np.shape(values))
     dtype = number_dtype(field.datatype)
     assert dtype is not None
-    return as_type(field, values, dtype)
+    return as_type(field, values, dtype, casting)
 
 
 def _fixed_bytes(field: Field, values: Any, size: int) -> AnyArray:

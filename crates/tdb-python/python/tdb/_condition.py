@@ -90,6 +90,9 @@ class FieldExpression:
         """One of these values."""
         return self._compare("in", *values)
 
+    #: As pandas calls it.
+    isin = is_in
+
     def not_in(self, values: Iterable[Any]) -> Condition:
         """None of these values."""
         return self._compare("not in", *values)

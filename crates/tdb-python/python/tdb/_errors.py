@@ -65,3 +65,8 @@ class InternalError(Error):
 
 class FilesGoneError(Error):
     """Files that a query was planned with are gone: a vacuum removed them. Plan it again."""
+
+
+# Tracebacks say where programs find them.
+for _class in (Error, *Error.__subclasses__()):
+    _class.__module__ = "tdb"

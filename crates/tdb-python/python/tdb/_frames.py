@@ -3,6 +3,7 @@ with what can be done about it."""
 
 from __future__ import annotations
 
+import datetime
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,15 +11,11 @@ import pandas as pd
 
 from . import _tdb
 from ._columns import pack
+from ._domains import dimension_for
 from ._errors import QueryError
-from ._extension import arrow_dtype, is_binary, is_text_of_pandas, of_extension
+from ._extension import arrow_dtype, is_binary, is_text_of_pandas, is_utc, of_extension
 from ._schema import Attribute, Dimension, Enumeration, Field, Filters
 from ._types import AnyArray, is_text
-
-#: The name of the dimension of a table without an index.
-ROWS = "__tiledb_rows"
-#: Rows of a tile, unless the caller says how many.
-ROW_TILE = 10_000
 
 #: What can be done about a type that arrays do not have, by the kind of a numpy type.
 _KINDS = {
@@ -27,11 +24,21 @@ _KINDS = {
 }
 #: The same for types of pandas, by their class.
 _CLASSES = {
-    "DatetimeTZDtype": "arrays have no time zones: .dt.tz_convert(None) makes times in UTC of it",
+    "DatetimeTZDtype": 'arrays have dates in UTC, and no other time zones: .dt.tz_convert("UTC") makes such dates of it',
     "PeriodDtype": "convert it with .dt.to_timestamp()",
     "IntervalDtype": "make its two ends columns of their own (.array.left, .array.right)",
     "SparseDtype": "convert it with .sparse.to_dense()",
     "ArrowDtype": "convert it to numbers, dates without a zone, texts or bytes with .astype; lists of numbers are taken by tdb.from_arrow",
+}
+#: The same for objects of Python, by their class.
+_OBJECTS = {
+    "Decimal": '.astype("float64") makes real numbers of it, and (column * 100).astype("int64") hundredths, which are exact',
+    "list": "tdb.from_arrow takes lists of numbers, as in tdb.from_arrow(uri, pyarrow.Table.from_pandas(frame), …)",
+    "ndarray": "tdb.from_arrow takes lists of numbers, as in tdb.from_arrow(uri, pyarrow.Table.from_pandas(frame), …)",
+    "Timestamp": "pandas.to_datetime(column, utc=True) makes dates in UTC of it",
+    "datetime": "pandas.to_datetime(column, utc=True) makes dates in UTC of it",
+    "time": "pandas.to_timedelta(column.astype(str)) makes times since midnight of it",
+    "UUID": ".astype(str) makes texts of it",
 }
 _OTHERWISE = "convert it to numbers, dates, texts or bytes first"
 
@@ -40,15 +47,7 @@ def _refused(name: str, dtype: Any, advice: str) -> QueryError:
     return QueryError(f"column {name!r} has the type {dtype}, which arrays do not have: {advice}")
 
 
-def rows_of(rows: int, tile: int | None, full: bool) -> tuple[Dimension, AnyArray]:
-    """The dimension of the numbers of rows, and these."""
-    last = max(rows - 1, 0)
-    extent = min(tile or ROW_TILE, ROW_TILE if full else last + 1)
-    high = int(np.iinfo(np.uint64).max) - extent if full else last
-    return Dimension(ROWS, (0, high), "uint64", extent), np.arange(rows, dtype=np.uint64)
-
-
-def dimension_of(name: str, column: pd.Series[Any], tile: int | None, full: bool) -> tuple[Dimension, Any]:
+def dimension_of(name: str, column: pd.Series[Any], tile: int | None, full: bool | None) -> tuple[Dimension, Any]:
     """A dimension for a column, and its coordinates."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
@@ -57,20 +56,9 @@ def dimension_of(name: str, column: pd.Series[Any], tile: int | None, full: bool
         raise QueryError(f"column {name!r} is a dimension, but {int(missing.sum())} of its values are missing: every cell has coordinates")
     if not isinstance(values, np.ndarray) or values.dtype == object:
         return Dimension(name, dtype="ascii"), values
-    kind = values.dtype.kind
-    if kind == "b":
+    if values.dtype.kind == "b":
         raise QueryError(f'column {name!r} has the type {column.dtype}, which dimensions do not have: convert it with .astype("uint8")')
-    numbers = values.view(np.int64) if kind in "mM" else values
-    if full:
-        limits: Any = np.finfo(numbers.dtype) if kind == "f" else np.iinfo(numbers.dtype)
-        # The smallest number is "not a time", and the end of the last tile is a coordinate, too.
-        low, high = int(limits.min) + 1 if kind in "mM" else limits.min, limits.max if kind == "f" else limits.max - (tile or 1)
-    else:
-        if kind == "f" and not np.isfinite(numbers).all():
-            raise QueryError(f"column {name!r} is a dimension, but some of its values are infinite or not a number")
-        low, high = numbers.min(), numbers.max()
-    ends: Any = (low, high) if kind not in "mM" else np.array([low, high], np.int64).view(values.dtype)
-    return Dimension(name, (ends[0], ends[1]), values.dtype, tile), values
+    return dimension_for(name, values, tile, full), values
 
 
 #: An enumeration without its values, and these as a column: the notation of schemas does not have every text.
@@ -132,21 +120,27 @@ def _cells(name: str, column: pd.Series[Any]) -> tuple[Any, AnyArray | None]:
     if isinstance(dtype, pd.ArrowDtype):
         if arrow_dtype(dtype) is not None or is_binary(dtype):
             return of_extension(column)
-    elif isinstance(getattr(dtype, "numpy_dtype", None), np.dtype) and dtype.numpy_dtype.kind in "iufb":
+    elif is_utc(dtype) or (isinstance(getattr(dtype, "numpy_dtype", None), np.dtype) and dtype.numpy_dtype.kind in "iufb"):
         return of_extension(column)
     raise _refused(name, dtype, _CLASSES.get(type(dtype).__name__, _OTHERWISE))
 
 
-def _objects(name: str, column: pd.Series[Any]) -> tuple[AnyArray, AnyArray]:
-    """Objects, which are texts or bytes."""
+def _objects(name: str, column: pd.Series[Any]) -> tuple[AnyArray, AnyArray | None]:
+    """Objects, which are texts, bytes, booleans or days."""
     values, missing = column.to_numpy(), column.isna().to_numpy()
     kinds = set(map(type, values[~missing]))
-    texts, of_bytes = (all(issubclass(kind, wanted) for kind in kinds) for wanted in (str, bytes))
-    if not texts and not of_bytes:
+    if kinds and kinds <= {bool, np.bool_}:
+        return np.where(missing, False, values).astype(bool), missing if missing.any() else None
+    if kinds == {datetime.date}:
+        days: AnyArray = np.full(len(values), np.datetime64("NaT", "D"), "M8[D]")
+        days[~missing] = values[~missing].astype("M8[D]")
+        return days, missing
+    if not any(all(issubclass(kind, wanted) for kind in kinds) for wanted in (str, bytes)):
         shown = ", ".join(sorted(kind.__name__ for kind in kinds))
+        advice = next((_OBJECTS[kind.__name__] for kind in kinds if kind.__name__ in _OBJECTS), None)
         raise QueryError(
-            f"column {name!r} has objects that are neither texts nor bytes, or both ({shown}): .convert_dtypes() finds a type for"
-            " numbers, pandas.to_datetime makes dates of them, .astype(str) makes texts"
+            f"column {name!r} has objects that are neither texts nor bytes, or both ({shown}): "
+            + (advice or ".convert_dtypes() finds a type for numbers, pandas.to_datetime makes dates of them, .astype(str) makes texts")
         )
     if missing.any():
         values = values.copy()

@@ -9,11 +9,9 @@ import numpy as np
 
 from ._array import Array
 from ._errors import QueryError, UnsupportedError
+from ._coordinates import READ_ALONG
 from ._read import to_numpy
 from ._types import AnyArray, is_text, nearest_unit, number_dtype
-
-#: Cells between two wanted ones that are read along, rather than asking for single coordinates.
-_READ_ALONG = 8
 
 
 class Grid:
@@ -206,7 +204,7 @@ def _chosen(one: Any, size: int) -> tuple[int, int, AnyArray | None, Any]:
         if not positions:
             return 0, -1, None, slice(None)
         first, last = min(positions[0], positions[-1]), max(positions[0], positions[-1])
-        if abs(positions.step) <= _READ_ALONG:
+        if abs(positions.step) <= READ_ALONG:
             return first, last, None, slice(None, None, positions.step)
         return first, last, np.arange(first, last + 1, abs(positions.step)), slice(None, None, 1 if positions.step > 0 else -1)
     found = np.asarray(one)

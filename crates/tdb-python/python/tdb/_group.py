@@ -11,6 +11,7 @@ from typing import Any
 from . import _tdb
 from ._array import Array, Key, Location, Metadata, Storage, place
 from ._errors import WriteError
+from ._show import group_html
 from ._types import Time, Window, milliseconds, window
 
 
@@ -125,3 +126,7 @@ class Group:
 
     def __repr__(self) -> str:
         return f"<tdb.Group {self.uri!r}>"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return group_html(self)

@@ -12,21 +12,52 @@ import pandas as pd
 from . import _tdb
 from ._array import Array, Key, Location, Storage, place
 from ._columns import Column, pack
+from ._domains import ROWS, rows_of
 from ._errors import QueryError
-from ._frames import ROWS, attribute_of, dimension_of, rows_of
+from ._frames import attribute_of, dimension_of
 from ._schema import Filters, Schema
-from ._types import AnyArray, Time, encoding, milliseconds, nearest_unit
+from ._types import AnyArray, Time, decode_value, encode_value, encoding, milliseconds, nearest_unit
 
 if TYPE_CHECKING:
     from ._read import Read
 
+#: The entry of the metadata that says which dimensions were the index of a table, as TileDB-Py writes it.
+INDEX = "__pandas_index_dims"
+
 
 def to_pandas(read: Read, index: Sequence[str] | None) -> pd.DataFrame:
-    """The cells of a query."""
-    cells = read.with_dimensions()._core.collect_rows()
-    columns = [Column(parts) for parts in cells.take_columns()]
-    frame = pd.DataFrame({column.name: _series(read.array, column) for column in columns})
-    return frame if index is None else frame.set_index(list(index))
+    """The cells of a query. Without ``index``, the index is that of the table of which the array was made."""
+    frame = to_frame(read.array, read.with_dimensions()._columns())
+    if index is None:
+        return _with_own_index(read, frame)
+    return frame.set_index(list(index)) if index else frame
+
+
+def _with_own_index(read: Read, frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with the index that the table had of which :func:`from_pandas` made the array."""
+    if read._fields is not None:
+        return frame
+    entries = {key: (datatype, count, data) for key, datatype, count, data in read.array._core.metadata() if key == INDEX.encode()}
+    if INDEX.encode() not in entries:
+        return frame
+    try:
+        names = [str(name) for name in json.loads(decode_value(*entries[INDEX.encode()]))]
+    except (TypeError, ValueError):
+        return frame
+    if not names or not all(name in frame.columns for name in names):
+        return frame
+    if names != [ROWS]:
+        return frame.set_index(names)
+    rows = frame.pop(ROWS)
+    if rows.dtype.kind == "u":
+        rows = rows.astype(np.int64)
+    counts = rows.dtype.kind == "i" and bool((rows.to_numpy() == np.arange(len(rows))).all())
+    return frame if counts else frame.set_axis(pd.Index(rows.array), axis=0)
+
+
+def to_frame(array: Array, columns: Sequence[Column]) -> pd.DataFrame:
+    """Columns as a table."""
+    return pd.DataFrame({column.name: _series(array, column) for column in columns})
 
 
 def _series(array: Array, column: Column) -> Any:
@@ -98,7 +129,7 @@ def from_pandas(
     tile: int | None = None,
     filters: Filters = "zstd",
     duplicates: bool = True,
-    full_domain: bool = False,
+    full_domain: bool | None = None,
     capacity: int | None = None,
     at: Time | None = None,
     key: Key = None,
@@ -110,9 +141,11 @@ def from_pandas(
     ``index`` names the columns that become dimensions of a sparse array, as ``frame.set_index(index)`` does. Without it the
     index of the table does: under its name, or as ``__tiledb_rows``. An index without a name that only counts the rows
     becomes their numbers in the dimension ``__tiledb_rows``; with ``sparse=False`` the array is then a dense one, whose cells
-    are the rows. Categorical columns become enumerated attributes. ``full_domain`` gives dimensions the whole range of their
-    type, so that later rows fit, too; so do dimensions of a table without rows. What arrays do not have is refused, with the
-    name of the column.
+    are the rows. :meth:`Read.to_pandas` makes an index of what was one. Categorical columns become enumerated attributes.
+
+    Dimensions have room for later rows, as in the command's import: dates the years 1 to 9999. ``full_domain=True`` gives them the
+    whole range of their type, as do tables without rows, and ``full_domain=False`` ends them with the rows that there are. What arrays
+    do not have is refused, with the name of the column.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"station": ["Oslo", "Bergen"], "rain": [0.5, 7.25]})
@@ -122,19 +155,19 @@ def from_pandas(
     0  Bergen  7.25
     1    Oslo  0.50
     >>> tdb.from_pandas(scratch / "rows", frame).read(where="rain > 1").to_pandas()
-       __tiledb_rows station  rain
-    0              1  Bergen  7.25
+      station  rain
+    1  Bergen  7.25
     """
-    frame, index = _with_index(frame, index)
+    frame, index, types = _with_index(frame, index)
     if sparse is False and (index or full_domain):
         why = "full_domain is for sparse ones" if not index else f"{index[0]!r} is a column of coordinates, which sparse ones have"
         raise QueryError(f"the cells of a dense array are the rows of the table, and {why}: leave out sparse=False")
     dense = sparse is False
-    full = full_domain or not len(frame)
+    full = full_domain if len(frame) else True
     columns, rows = [(name, frame[name]) for name in frame.columns], len(frame)
     named = [dimension_of(name, frame[name], tile, full) for name in index]
     if not index:
-        named = [rows_of(rows, tile, full and not dense)]
+        named = [(rows_of(rows, tile, full is not False and not dense), np.arange(rows, dtype=np.uint64))]
     attributes = [attribute_of(name, column, filters) for name, column in columns if name not in index]
     schema = Schema(
         "dense" if dense else "sparse",
@@ -155,12 +188,20 @@ def from_pandas(
     box = [(ROWS, 0, rows - 1)] if dense and rows else []
     where = place(uri, storage, key, threads)
     said, time = json.dumps(schema.to_json()), None if at is None else milliseconds(at)
-    _tdb.create_filled(where, said, values_of, given, box, "refuse", time)
+    metadata = [(INDEX.encode(), *encode_value(json.dumps(types)))] if types else []
+    _tdb.create_filled(where, said, values_of, given, box, "refuse", time, metadata)
     return Array(where)
 
 
-def _with_index(frame: pd.DataFrame, index: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
-    """A table whose index only counts the rows, with names that are texts, and which columns are dimensions."""
+def _with_index(frame: pd.DataFrame, index: Sequence[str] | None) -> tuple[pd.DataFrame, list[str], dict[str, str]]:
+    """A table whose index only counts the rows, with names that are texts; which columns are dimensions; and the types of those that
+    were an index, by name."""
+    if frame.columns.nlevels > 1:
+        raise QueryError(
+            f"the columns of the table have {frame.columns.nlevels} levels, but fields have one name: "
+            'frame.columns = ["_".join(map(str, one)) for one in frame.columns] makes one of them'
+        )
+    types = {} if index is not None else _types_of(frame.index)
     if index is None and not _only_counts(frame.index):
         if frame.index.names == [None]:
             frame = frame.rename_axis(index=ROWS)
@@ -178,7 +219,15 @@ def _with_index(frame: pd.DataFrame, index: Sequence[str] | None) -> tuple[pd.Da
         raise QueryError(f"the table has no column {unknown[0]!r} (it has {', '.join(names)})")
     if not index and ROWS in names:
         raise QueryError(f"the column {ROWS!r} has the name of the numbers of rows: say index=[{ROWS!r}], or rename it")
-    return frame.set_axis(names, axis=1), index
+    return frame.set_axis(names, axis=1), index, types
+
+
+def _types_of(index: pd.Index[Any]) -> dict[str, str]:
+    """The types of an index by the names of its dimensions, as TileDB-Py writes them."""
+    types = [level.dtype for level in index.levels] if isinstance(index, pd.MultiIndex) else [index.dtype]
+    # A text has no type of numpy that astype would take.
+    said = [str(one) if isinstance(one, np.dtype) and one.kind in "iufmM" else "<U0" for one in types]
+    return {ROWS if name is None else str(name): one for name, one in zip(index.names, said)}
 
 
 def _only_counts(index: pd.Index[Any]) -> bool:

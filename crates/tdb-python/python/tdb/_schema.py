@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 
 from . import _tdb
+from ._show import schema_html, schema_text
 from ._types import date_of, datatype_name, is_text, json_value, number_dtype, ticks, value_of_json
 
 #: Filters: one line such as ``"byteshuffle, zstd(level 5)"``, or a list of names and objects as ``tdb info --json`` has.
@@ -181,7 +182,7 @@ class Field:
     enumeration: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """What an array is: dense or sparse, its dimensions and attributes.
 
@@ -283,6 +284,13 @@ class Schema:
     def to_json(self) -> dict[str, Any]:
         """The whole schema in the notation of ``tdb info --json``."""
         return {**self.said, "enumerations": [one.to_json() for one in self.enumerations] or self.said["enumerations"]}
+
+    def __repr__(self) -> str:
+        return schema_text(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return schema_html(self)
 
     @property
     def dense(self) -> bool:

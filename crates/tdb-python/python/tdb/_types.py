@@ -75,6 +75,14 @@ def number_dtype(datatype: str) -> np.dtype[Any] | None:
     return None
 
 
+def result_dtype(datatype: str, values: Any) -> np.dtype[Any]:
+    """The numpy type that a field has in results: of texts, bytes and lists, objects. ``values`` is the number of values per cell."""
+    if datatype in _BYTES and isinstance(values, int):
+        return np.dtype(f"S{values}")
+    dtype = number_dtype(datatype)
+    return np.dtype(object) if dtype is None or values == "var" else dtype
+
+
 def encoding(datatype: str) -> str | None:
     """The encoding of a type of texts; ``None`` for bytes and everything else."""
     return _ENCODINGS.get(datatype)

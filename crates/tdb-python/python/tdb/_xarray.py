@@ -13,15 +13,17 @@ from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
 from ._array import Array, Key, Location, Metadata, Storage, object_type, open
-from ._errors import NotAnArrayError, QueryError
+from ._errors import NotAnArrayError, QueryError, UnsupportedError
 from ._grid import Grid, coordinates, ends_of, labels_of
 from ._group import Group
 from ._types import AnyArray, Window
 
 #: How the metadata of an array begins that is about one of its attributes or dimensions: TileDB's convention for CF.
-_OF_ATTRIBUTE, _OF_DIMENSION = "__tiledb_attr.", "__tiledb_dim."
+OF_ATTRIBUTE, _OF_DIMENSION = "__tiledb_attr.", "__tiledb_dim."
 #: What the same convention puts behind the names of attributes that have the name of a dimension.
 _SUFFIXES = (".data", ".index")
+#: The only dimension, of one coordinate, of an array for a variable that has none.
+SCALAR = "__scalar"
 
 
 class _Cells(BackendArray):
@@ -135,10 +137,15 @@ def _dataset(
     domains: dict[str, tuple[tuple[int, int], xr.Variable]] = {}
     labels: dict[str, xr.Variable] = {}
     for member, array in arrays:
+        if array.schema.sparse:
+            raise UnsupportedError(
+                f"{array.uri} is sparse: its cells are a table and no grid, which tdb.open(uri).read().to_pandas() has;"
+                " .set_index(…).to_xarray() makes a dataset of that"
+            )
         box = ends_of(array, written=not full_domain)
         dims = [dimension.name or f"dim_{at}" for at, dimension in enumerate(array.schema.dimensions)]
         meta = array.meta if len(arrays) != 1 or member is not None else attributes
-        for at, dim in enumerate(dims):
+        for at, dim in enumerate(dims if dims != [SCALAR] else []):
             if dim in domains and domains[dim][0] != box[at]:
                 raise QueryError(
                     f"dimension {dim!r} is from {box[at][0]} to {box[at][1]} in {array.uri}, but from {domains[dim][0][0]} to "
@@ -156,12 +163,15 @@ def _dataset(
             if name in dropped:
                 continue
             grid = Grid(array, attribute.name, box)
+            if dims == [SCALAR]:
+                variables[name] = xr.Variable((), grid[0], _about(meta, OF_ATTRIBUTE, attribute.name))
+                continue
             own = dims + [f"{name}_values"] * (grid.ndim - len(dims))
-            variable = xr.Variable(own, indexing.LazilyIndexedArray(_Cells(grid)), _about(meta, _OF_ATTRIBUTE, attribute.name))
+            variable = xr.Variable(own, indexing.LazilyIndexedArray(_Cells(grid)), _about(meta, OF_ATTRIBUTE, attribute.name))
             variable.encoding = {"preferred_chunks": dict(zip(own, grid.chunks)), "source": array.uri}
             variables[name] = variable
     given = {
-        name: value for name, value in attributes.items() if not name.startswith((_OF_ATTRIBUTE, _OF_DIMENSION))
+        name: value for name, value in attributes.items() if not name.startswith((OF_ATTRIBUTE, _OF_DIMENSION))
     }
     # What is stored about a dimension goes before its domain.
     coords = {dim: variable for dim, (_, variable) in domains.items() if dim not in dropped}

@@ -11,13 +11,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._array import Array, Key, Storage, open
+from ._array import Array, Key, Storage, create, open
 from ._errors import QueryError
 from ._grid import Grid
 from ._needs import needed
-from ._types import Window
+from ._schema import Filters
+from ._tables import schema_for
+from ._types import Time, Window, milliseconds
 
 if TYPE_CHECKING:
     import dask.array
@@ -62,4 +65,47 @@ def from_tdb(
     return found
 
 
-__all__ = ["from_tdb"]
+def to_tdb(
+    array: dask.array.Array,
+    uri: str | os.PathLike[str],
+    *,
+    tile: int | Sequence[int] | None = None,
+    dims: Sequence[str] | None = None,
+    name: str = "a",
+    filters: Filters = "zstd",
+    at: Time | None = None,
+    key: Key = None,
+    storage: Storage = None,
+    threads: int | None = None,
+) -> Array:
+    """Computes an array of dask into a new dense array, chunk by chunk, and opens it.
+
+    Tiles are as large as the first chunk, unless ``tile`` says otherwise; the other keywords are those of :func:`tdb.from_numpy`. Each
+    chunk is one fragment: :meth:`Array.consolidate` makes one of them. If a chunk cannot be computed, the array stays with those that
+    were written. Other processes need keys and options of stores in their environment: see docs/python.md.
+
+    >>> import dask.array
+    >>> A = tdb.dask.to_tdb(dask.array.arange(6, chunks=3), scratch / "chunks")
+    >>> A[:].tolist(), len(A.fragments)
+    ([0, 1, 2, 3, 4, 5], 2)
+    """
+    dask_array = needed("dask.array", "dask", "Arrays of dask")
+    if any(size != size for size in array.shape):
+        raise QueryError("the array has chunks of unknown sizes: array.compute_chunk_sizes() finds them")
+    schema = schema_for(array.shape, {name: array._meta}, tile or [sizes[0] for sizes in array.chunks], dims, filters)
+    target = create(uri, schema, at=at, key=key, storage=storage, threads=threads)
+    dask_array.store(array, Target(target, name, None if at is None else milliseconds(at)), lock=False)
+    return target.reopen()
+
+
+class Target:
+    """Where dask stores chunks: a field of a dense array whose coordinates begin with 0."""
+
+    def __init__(self, array: Array, name: str, at: int | None) -> None:
+        self._array, self._name, self._time = array, name, at
+
+    def __setitem__(self, region: Any, values: Any) -> None:
+        self._array.write({self._name: values}, region=region, at=self._time)
+
+
+__all__ = ["from_tdb", "to_tdb"]

@@ -440,6 +440,8 @@ pub(super) const LAYERS: &[Layers] = &[
             "members",
             "functions",
             "factory",
+            "named",
+            "statement",
             "remote",
         ],
         upward: &[],

@@ -73,6 +73,7 @@ from .query import Query
 from .query_condition import QueryCondition
 from .schema_evolution import ArraySchemaEvolution
 from .sparse_array import SparseArray
+from .stats import stats_disable, stats_dump, stats_enable, stats_reset
 from .subarray import Subarray
 from .version_helper import version
 from .vfs import VFS, FileIO
@@ -149,6 +150,10 @@ __all__ = [
     "save",
     "schema_like",
     "scope_ctx",
+    "stats_disable",
+    "stats_dump",
+    "stats_enable",
+    "stats_reset",
     "vacuum",
     "version",
     "walk",

@@ -12,11 +12,12 @@ from .. import _tdb
 from .._array import Array as Own
 from .._columns import Column
 from .._condition import Condition
-from .._read import coordinate
+from .._coordinates import coordinate
 from .._types import AnyArray
 from .attribute import visible
 from .datatypes import dtype_of
 from .libtiledb import TileDBError
+from .stats import counted
 
 #: What is wanted of a dimension: inclusive ranges, or single coordinates. Nothing stands for the whole dimension.
 Ranges = Sequence[Any]
@@ -88,7 +89,8 @@ class Cells:
         core = by_labels(narrowed(core, own, ranges).order(order), labels or {})
         if where is not None:
             core = core.condition(where._core)
-        cells = core.collect()
+        with counted(own._core):
+            cells = core.collect()
         shape, self._order = cells.shape()
         self.shape = None if shape is None else tuple(shape)
         self.columns = [Column(parts) for parts in cells.take_columns()]

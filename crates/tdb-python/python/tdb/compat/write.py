@@ -11,7 +11,7 @@ import numpy as np
 from .. import _tdb
 from .._columns import pack
 from .._errors import WriteError
-from .._read import coordinate
+from .._coordinates import coordinate
 from .._types import AnyArray, number_dtype
 from .attribute import ANONYMOUS, Attr
 from .ctx import flag
