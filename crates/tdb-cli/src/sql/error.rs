@@ -117,7 +117,13 @@ fn message_of(message: &str) -> String {
     let name = message.strip_prefix("table 'datafusion.public.");
     match name.and_then(|name| name.strip_suffix("' not found")) {
         Some(name) => {
-            format!("{name}: there is no table of this name, and no array in a folder of this name")
+            // Only names of files have an ending.
+            let files = if name.contains('.') {
+                "; of files, SQL reads those that end with .csv, .json, .parquet or .arrow, and `tdb import` makes arrays of others"
+            } else {
+                ""
+            };
+            format!("{name}: there is no table of this name, and no array in a folder of this name{files}")
         }
         None => one_sentence(message),
     }
