@@ -28,7 +28,7 @@
 //! | its attributes | [`Attribute`], [`Datatype`], [`CellValNum`], [`DataOrder`] |
 //! | how values are compressed | [`Pipeline`], [`Filter`] |
 //! | named values | [`Enumeration`], [`EnumerationName`] |
-//! | key-value metadata | [`ArrayMetadata`], [`MetadataValue`], [`MetadataChanges`](crate::write::MetadataChanges) |
+//! | key-value metadata | [`ArrayMetadata`], [`MetadataValue`], [`MetadataChanges`](crate::write::MetadataChanges), [`field_key`], [`TIMEZONE`] |
 //!
 //! An [`Enumeration`] is stored in a separate file:
 //! [`enumeration_file_name`] makes a name for it, and
@@ -48,7 +48,8 @@ pub use tdb_filters::{ByteWidth, Filter, Pipeline, PixelFormat, ScaleFloat, WebP
 #[doc(inline)]
 pub use tdb_schema::{
     ArrayMetadata, ArraySchema, Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, Enumeration,
-    EnumerationName, Field, FieldKind, MetadataEntry, MetadataValue, Range, SchemaBuilder,
+    EnumerationName, Field, FieldKind, MetadataEntry, MetadataValue, Range, SchemaBuilder, TIMEZONE,
+    field_key,
 };
 #[doc(inline)]
 pub use tdb_snapshot::is_encrypted;

@@ -57,7 +57,7 @@ struct Known {
 
 impl Mapping {
     /// The mapping of an open array. Reads the enumerations of all attributes, and where there are
-    /// times the metadata, which may name their zones ([`metadata::TIMEZONE`]).
+    /// times the metadata, which may name their zones ([`TIMEZONE`](tdb_array::schema::TIMEZONE)).
     ///
     /// # Errors
     /// A missing or damaged enumeration, or one whose text is not UTF-8.

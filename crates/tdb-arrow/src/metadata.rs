@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tdb_array::Array;
-use tdb_array::schema::{ArraySchema, CellValNum, Datatype, Enumeration, Field, FieldKind};
+use tdb_array::schema::{
+    ArraySchema, CellValNum, Datatype, Enumeration, Field, FieldKind, TIMEZONE, field_key,
+};
 
 use crate::error::{Error, Result};
 use crate::types;
@@ -30,23 +32,6 @@ pub const ENUMERATION_ORDERED: &str = "tdb:enumeration_ordered";
 pub const ENUMERATION_DATATYPE: &str = "tdb:enumeration_datatype";
 /// In the metadata of a field: the number of values of each of its enumeration's values, or `var`.
 pub const ENUMERATION_CELL_VAL_NUM: &str = "tdb:enumeration_cell_val_num";
-
-/// The key of an array's metadata under which a field has a property: `__tiledb_attr.NAME.KEY`, or
-/// `__tiledb_dim.NAME.KEY` of a dimension.
-///
-/// ```
-/// use tdb_arrow::metadata::{TIMEZONE, field_key};
-///
-/// assert_eq!(field_key("seen", false, TIMEZONE), "__tiledb_attr.seen.timezone");
-/// ```
-#[must_use]
-pub fn field_key(field: &str, is_dimension: bool, key: &str) -> String {
-    let prefix = if is_dimension { "__tiledb_dim" } else { "__tiledb_attr" };
-    format!("{prefix}.{field}.{key}")
-}
-
-/// The property of a field that is the time zone of its times, which are stored as times of UTC.
-pub const TIMEZONE: &str = "timezone";
 
 /// The time zones that the metadata of an array names, by field. A text that cannot be the name of
 /// a zone or an offset is none: anybody may have written it.

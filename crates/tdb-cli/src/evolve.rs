@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::json;
-use tdb_array::schema::CellValNum;
+use tdb_array::schema::{CellValNum, field_key};
 use tdb_array::write::{MetadataChanges, SchemaEvolution};
 use tdb_array::{Array, OpenOptions, TimeWindow};
 use tdb_schema::{Attribute, Dimension, Range};
@@ -128,10 +128,10 @@ pub(crate) fn run(args: &EvolveArgs, stores: &Stores, out: &mut dyn Write) -> Re
     Ok(())
 }
 
-/// Whether a key of metadata is about an attribute with this name: `__tiledb_attr.NAME.KEY`.
+/// Whether a key of metadata is about an attribute with this name.
 fn is_of(key: &[u8], attribute: &str) -> bool {
-    let behind = key.strip_prefix(b"__tiledb_attr.").and_then(|key| key.strip_prefix(attribute.as_bytes()));
-    behind.is_some_and(|behind| behind.strip_prefix(b".").is_some_and(|key| !key.contains(&b'.')))
+    let behind = key.strip_prefix(field_key(attribute, false, "").as_bytes());
+    behind.is_some_and(|property| !property.contains(&b'.'))
 }
 
 /// Parses `NAME:TYPE`, optionally followed by `[]`, `[N]` and `?`.

@@ -169,11 +169,19 @@ pub(crate) fn free_name_beside(path: &Path) -> PathBuf {
     }
 }
 
+/// The folder in which Linux shows the files that this process has open.
+#[cfg(target_os = "linux")]
+const OPEN_FILES: &str = "/proc/self/fd";
+
 /// A file without a name, where the system has such files that can get one later.
 #[cfg(target_os = "linux")]
 fn nameless(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
 
+    // Without this folder (a bare container), it could not get a name.
+    if !Path::new(OPEN_FILES).is_dir() {
+        return None;
+    }
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     open(folder, flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
 }
@@ -191,7 +199,7 @@ fn name(file: &File, path: &Path) -> io::Result<PathBuf> {
     use rustix::fs::{AtFlags, CWD, linkat};
 
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let open = format!("{OPEN_FILES}/{}", file.as_raw_fd());
     loop {
         let named = part(path, std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         match linkat(CWD, &open, CWD, &named, AtFlags::SYMLINK_FOLLOW) {

@@ -73,7 +73,7 @@ pub use enumeration::Enumeration;
 pub use error::{Error, Result};
 pub use group::{GroupDetails, GroupMember, GroupMembers, GroupVersion, ObjectType};
 pub use label::DimensionLabel;
-pub use metadata::{ArrayMetadata, MetadataEntry, MetadataValue};
+pub use metadata::{ArrayMetadata, MetadataEntry, MetadataValue, TIMEZONE, field_key};
 pub use range::Range;
 pub use schema::{ArraySchema, EnumerationName, Field, FieldKind};
 

@@ -121,6 +121,24 @@ impl MetadataEntry {
     }
 }
 
+/// The key of an array's metadata under which a field has a property: `__tiledb_attr.NAME.KEY`, or
+/// `__tiledb_dim.NAME.KEY` of a dimension. It is a convention of programs (TileDB-CF, xarray), not
+/// a part of the format.
+///
+/// ```
+/// use tdb_schema::{TIMEZONE, field_key};
+///
+/// assert_eq!(field_key("seen", false, TIMEZONE), "__tiledb_attr.seen.timezone");
+/// ```
+#[must_use]
+pub fn field_key(field: &str, is_dimension: bool, key: &str) -> String {
+    let prefix = if is_dimension { "__tiledb_dim" } else { "__tiledb_attr" };
+    format!("{prefix}.{field}.{key}")
+}
+
+/// The property of a field that is the time zone of its times, which are stored as times of UTC.
+pub const TIMEZONE: &str = "timezone";
+
 /// The metadata of an array or group: the result of applying all its files in time order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArrayMetadata {

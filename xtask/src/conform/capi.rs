@@ -2,17 +2,21 @@
 //!
 //! The wheel carries its own tests. They run file by file with the genuine library, and again with
 //! a copy of the package whose library is that of `tdb-capi`. What passes with the one must pass
-//! with the other, or be in `xtask/peer/capi/expected.txt`, with the reason.
+//! with the other, or be in `xtask/peer/capi/expected.txt`, with the reason. With `--tests DIR`, the
+//! tests are those of tiledbsoma, of which a checkout of TileDB-SOMA has them in `apis/python`, and
+//! no list says which may fail.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::capi_soma;
 use super::pytest::{self, EXPECTED, Expected, Outcome, PLUGIN, Runner};
 use crate::{peer, python};
 
-pub(super) const USAGE: &str = "[--only WORD] [--every N] [--library FILE] [--optional yes] [--python 3.13]";
+pub(super) const USAGE: &str =
+    "[--only WORD] [--every N] [--tests DIR] [--library FILE] [--optional yes] [--python 3.13]";
 
 /// The folder of the list.
 pub(super) const LIST: &str = "xtask/peer/capi";
@@ -31,6 +35,9 @@ pub(super) const TOOLS: [&str; 9] = [
     "pyarrow>=18",
     "dask[array]>=2024.9",
 ];
+/// What the tests of tiledbsoma need beside what it needs itself.
+const SOMA_TEST_TOOLS: [&str; 6] =
+    ["hypothesis", "typeguard==4.4.2", "sparse", "deepdiff", "dask[array]>=2024.9", "scanpy"];
 /// The folder of the wheel; its libraries are in one beside it.
 pub(crate) const PACKAGE: &str = "tiledb";
 /// How the file of the library begins; the wheel adds a hash.
@@ -43,6 +50,8 @@ struct Options {
     only: Option<String>,
     /// Takes each so-many-th file.
     every: usize,
+    /// The folder with the tests of tiledbsoma, which run instead of those of the wheel.
+    tests: Option<PathBuf>,
     library: Option<PathBuf>,
     optional: bool,
     python: String,
@@ -50,8 +59,8 @@ struct Options {
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let mut options =
-            Self { only: None, every: 1, library: None, optional: false, python: PYTHON.to_owned() };
+        let python = PYTHON.to_owned();
+        let mut options = Self { only: None, every: 1, tests: None, library: None, optional: false, python };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let value = args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"))?;
@@ -62,6 +71,7 @@ impl Options {
                     options.every =
                         every.ok_or_else(|| format!("--every takes a number from 1 on: {USAGE}"))?;
                 }
+                "--tests" => options.tests = Some(PathBuf::from(value)),
                 "--library" => options.library = Some(PathBuf::from(value)),
                 "--optional" => options.optional = value == "yes",
                 "--python" => options.python.clone_from(value),
@@ -69,6 +79,15 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    /// The environment that has the packages.
+    fn environment(&self, folder: &Path) -> Result<PathBuf, String> {
+        if self.tests.is_none() {
+            return python::environment(folder, ENVIRONMENT, &self.python, &TOOLS, &[]);
+        }
+        let tools = [python::SOMA_TOOLS.as_slice(), &SOMA_TEST_TOOLS].concat();
+        python::environment_without(folder, "capi-soma-tests", &self.python, &tools, &python::SOMA_PEER[1..])
     }
 
     /// Whether all tests run.
@@ -82,10 +101,10 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = peer::repository_root()?;
     let folder = python::folder(&root);
-    let environment = match python::environment(&folder, ENVIRONMENT, &options.python, &TOOLS, &[]) {
+    let environment = match options.environment(&folder) {
         Ok(environment) => environment,
         Err(why) if options.optional => {
-            println!("skipped: TileDB-Py cannot be installed: {why}");
+            println!("skipped: the packages cannot be installed: {why}");
             return Ok(());
         }
         Err(why) => return Err(why),
@@ -99,16 +118,22 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     [&work, &genuine_work, &own_work].into_iter().try_for_each(|folder| pytest::empty_folder(folder))?;
     let modules = modules(&environment)?;
     let own_modules = work.join("modules");
-    with_library(PACKAGE, &modules, &own_modules, &library)?;
+    let package = if options.tests.is_some() { capi_soma::PACKAGE } else { PACKAGE };
+    with_library(package, &modules, &own_modules, &library)?;
+    let tests = options.tests.as_ref().map(std::path::absolute).transpose();
+    let tests = tests.map_err(|error| error.to_string())?;
     let runner = |modules: PathBuf, work: PathBuf| Runner {
         python: python::program(&environment, "python"),
-        root: modules.join(PACKAGE),
+        root: tests.clone().unwrap_or_else(|| modules.join(package)),
         work,
         modules: vec![root.join(PLUGIN), modules],
     };
     let genuine = runner(modules, genuine_work);
     let own = runner(own_modules, own_work);
-    let expected = Expected::read(&root.join(LIST).join(EXPECTED))?;
+    let expected = match options.tests {
+        Some(_) => Expected::default(),
+        None => Expected::read(&root.join(LIST).join(EXPECTED))?,
+    };
     let mut table = Table::default();
     let files = pytest::files(&genuine.root, options.only.as_deref())?;
     for file in files.iter().step_by(options.every) {
@@ -261,12 +286,15 @@ mod tests {
         let expected = Options {
             only: None,
             every: 4,
+            tests: None,
             library: Some("x.so".into()),
             optional: true,
             python: "3.13".to_owned(),
         };
         assert_eq!(options, Ok(expected));
-        for wrong in ["--every 0", "--every x", "--library", "--tests x"] {
+        let options = Options::parse(&super::super::words("--tests soma/apis/python")).unwrap();
+        assert_eq!(options.tests, Some("soma/apis/python".into()));
+        for wrong in ["--every 0", "--every x", "--library", "--test x"] {
             assert!(Options::parse(&super::super::words(wrong)).is_err(), "{wrong}");
         }
     }

@@ -15,7 +15,7 @@ pub(super) const USAGE: &str = "[--library FILE] [--cells N] [--genes N] [--opti
 
 const JOB: &str = "xtask/peer/capi/soma_job.py";
 /// The folder of the package, which has a libtiledb of its own.
-const PACKAGE: &str = "tiledbsoma";
+pub(super) const PACKAGE: &str = "tiledbsoma";
 /// What the readers of the census need besides.
 const CENSUS_TOOLS: [&str; 2] = ["s3fs", "requests"];
 /// The readers of the census, without the packages that only other parts of them need.

@@ -1,5 +1,6 @@
 //! The zones of fields with times, which are stored as times of UTC: metadata of the array.
 
+use tdb_array::schema::{TIMEZONE, field_key};
 use tdb_array::write::MetadataChanges;
 
 use super::survey::Zone;
@@ -8,8 +9,7 @@ use super::survey::Zone;
 /// know.
 pub(super) fn metadata(zones: &[Zone]) -> MetadataChanges {
     let put = |changes: MetadataChanges, zone: &Zone| {
-        let prefix = if zone.is_dimension { "__tiledb_dim." } else { "__tiledb_attr." };
-        changes.put_text(format!("{prefix}{}.timezone", zone.field), &zone.zone)
+        changes.put_text(field_key(&zone.field, zone.is_dimension, TIMEZONE), &zone.zone)
     };
     zones.iter().fold(MetadataChanges::new(), put)
 }

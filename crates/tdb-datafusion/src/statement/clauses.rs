@@ -98,7 +98,7 @@ pub(super) fn select(select: &mut Select) -> Result<()> {
         connect_by,
         group_by,
         cluster_by: _,
-        distribute_by,
+        distribute_by: _,
         sort_by: _,
         having: _,
         named_window: _,
@@ -134,7 +134,6 @@ pub(super) fn select(select: &mut Select) -> Result<()> {
     if let Some(Distinct::On(columns)) = distinct {
         refuse_if(columns.is_empty(), "DISTINCT ON without columns", "name them")?;
     }
-    refuse_if(!distribute_by.is_empty(), "DISTRIBUTE BY", "leave it out: it changes no result")?;
     let (GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers)) = group_by;
     if let Some(modifier) = modifiers.first() {
         let instead = "write GROUP BY ROLLUP (…), CUBE (…) or GROUPING SETS (…)";

@@ -123,19 +123,19 @@ struct Respell<'a> {
 impl Respell<'_> {
     /// An identifier of a column: without quotes, its case says nothing.
     fn column(&mut self, identifier: &mut Ident) {
-        if let Respelled::Column { name, table: _ } = self.respelled {
+        if let Respelled::Column { name, table: None } = self.respelled {
             self.identifier(identifier, name);
         }
     }
 
-    /// One of a column behind that of its table.
+    /// One of a column behind that of its table. Columns of other tables may have the same name in
+    /// another case.
     fn column_of_table(&mut self, table: &mut Ident, identifier: &mut Ident) {
-        let Respelled::Column { name, table: of } = self.respelled else { return };
-        let is_one = same(&identifier.value, name);
-        if let Some(of) = of.as_ref().filter(|of| is_one && same(&table.value, of)) {
+        let Respelled::Column { name, table: Some(of) } = self.respelled else { return };
+        if same(&table.value, of) && same(&identifier.value, name) {
             self.identifier(table, of);
+            self.identifier(identifier, name);
         }
-        self.identifier(identifier, name);
     }
 
     fn identifier(&mut self, identifier: &mut Ident, name: &str) {

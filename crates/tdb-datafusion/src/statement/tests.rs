@@ -26,7 +26,6 @@ const DROPPED: &[(&str, &str)] = &[
     ("SELECT a, sum(b) FROM t GROUP BY ALL WITH TOTALS", "WITH TOTALS"),
     ("SELECT a FROM t PREWHERE a > 1", "PREWHERE"),
     ("SELECT a FROM t CONNECT BY a = PRIOR b", "CONNECT BY"),
-    ("SELECT a FROM t DISTRIBUTE BY a", "DISTRIBUTE BY"),
     ("SELECT a FROM t SETTINGS x = 1", "SETTINGS"),
     ("SELECT a FROM t FORMAT JSON", "FORMAT"),
     ("SELECT a FROM t GLOBAL JOIN u USING (a)", "GLOBAL JOIN"),
@@ -130,6 +129,7 @@ async fn names_are_found_in_any_case_if_one_is_meant() {
         ("SELECT max(name) FROM Cars GROUP BY ORIGIN", "|max(name)| |1|"),
         ("SELECT l.name FROM Cars l JOIN Cars r USING (name)", "|Name| |1|"),
         ("SELECT a, \"A\" FROM Cars", "|a|A| |3|4|"),
+        ("SELECT Cars.NAME, u.Name FROM Cars CROSS JOIN (SELECT 5 AS name) u", "|Name|name| |1|5|"),
     ] {
         assert_eq!(answer(&session, text).await.unwrap(), expected, "{text}");
     }

@@ -2,10 +2,10 @@
 //! with a zone.
 
 use tdb_array::Array;
-use tdb_array::schema::{ArraySchema, FieldKind};
+use tdb_array::schema::{ArraySchema, FieldKind, TIMEZONE, field_key};
 use tdb_array::write::MetadataChanges;
 use tdb_arrow::arrow_schema::{DataType, Field, Schema};
-use tdb_arrow::metadata::{CELL_VAL_NUM, DATATYPE, TIMEZONE, field_key};
+use tdb_arrow::metadata::{CELL_VAL_NUM, DATATYPE};
 use tdb_arrow::types::rows_with;
 use tdb_arrow::{Days, Options};
 use tdb_codec::{CellValNum, Datatype};
