@@ -9,6 +9,8 @@ mod formats;
 #[cfg(feature = "sql")]
 mod prompt;
 #[cfg(feature = "sql")]
+pub(crate) mod runner;
+#[cfg(feature = "sql")]
 pub(crate) mod session;
 #[cfg(feature = "sql")]
 mod spill;

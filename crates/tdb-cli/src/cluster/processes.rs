@@ -13,7 +13,8 @@ use super::{ExecutorArgs, SchedulerArgs};
 use crate::args::KeyArgs;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
-use crate::sql::session::{Places, runtime};
+use crate::sql::runner::runtime;
+use crate::sql::session::Places;
 
 /// The threads of a scheduler. Some of Ballista's locks block the thread of a task that waits for
 /// them: there have to be others on which the task that has the lock goes on.

@@ -13,6 +13,8 @@ pub(super) enum StatementError {
     Sql(Box<DataFusionError>),
     /// Its result could not be written.
     Output(Failure),
+    /// The user interrupted it.
+    Interrupted,
 }
 
 impl From<DataFusionError> for StatementError {
@@ -33,6 +35,7 @@ impl StatementError {
         match self {
             Self::Sql(error) => failure(*error, text),
             Self::Output(failure) => failure,
+            Self::Interrupted => Failure::Failed("interrupted".to_owned()),
         }
     }
 }

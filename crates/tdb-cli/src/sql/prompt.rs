@@ -52,7 +52,7 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result {
-    let session = Session::new(args, stores)?.interruptible();
+    let session = Session::new(args, stores)?.interruptible()?;
     let mut lines = Terminal::new()?;
     let mut results = Results::new(args, screen, out)?;
     let mut prompt = Prompt { session, timer: false };
@@ -237,7 +237,7 @@ mod tests {
         let Command::Sql(args) = parsed.command else { panic!("not SQL") };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let stores = Stores::new(&parsed.stores).unwrap();
-        let session = Session::new(&args, stores).unwrap().interruptible();
+        let session = Session::new(&args, stores).unwrap().interruptible().unwrap();
         let mut results = Results::new(&args, None, &mut out).unwrap();
         let mut script = Script(lines.to_vec(), Vec::new());
         Prompt { session, timer: false }.answer(&mut script, &mut results, &mut err).unwrap();

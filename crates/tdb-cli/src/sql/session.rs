@@ -1,18 +1,15 @@
 //! A session: the tables, the memory and the threads of statements.
 
 use std::io::Write;
-use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use futures_util::future::{Either, select};
 use tdb_array::storage::WriteStorage;
 use tdb_array::{MemoryBudget, TimeWindow};
 use tdb_arrow::{Days, Options};
 use tdb_datafusion::datafusion::arrow::array::{AsArray, RecordBatch};
 use tdb_datafusion::datafusion::arrow::datatypes::UInt64Type;
-use tdb_datafusion::datafusion::common::runtime::SpawnedTask;
 use tdb_datafusion::datafusion::dataframe::DataFrame;
 use tdb_datafusion::datafusion::error::DataFusionError;
 use tdb_datafusion::datafusion::execution::SendableRecordBatchStream;
@@ -26,11 +23,11 @@ use tdb_datafusion::datafusion::physical_plan::displayable;
 use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_datafusion::datafusion::sql::parser::Statement;
 use tdb_datafusion::{Locate, TableOptions, TdbTableFactory, plan_statement};
-use tokio::runtime::{Builder, Runtime};
 
 use super::error::StatementError;
 use super::formats::Results;
 use super::prompt::Names;
+use super::runner::Runner;
 use super::spill::UnnamedFiles;
 use super::{SqlArgs, tables};
 use crate::args::{KeyArgs, WindowArgs};
@@ -42,20 +39,17 @@ use crate::thresholds::{MAX_NAMED_CONSUMERS, MERGE_MEMORY_DIVISOR};
 /// Runs statements, one after the other.
 pub(super) struct Session {
     context: SessionContext,
-    /// Always there, except while the session ends.
-    runtime: Option<Runtime>,
+    runner: Runner,
     explain: bool,
     /// Where arrays are.
     places: Arc<Places>,
     /// Whether DROP TABLE removes arrays.
     allow_drop: bool,
-    /// Whether an interrupt ends a query instead of the program.
-    interruptible: bool,
 }
 
 impl Session {
     pub(super) fn new(args: &SqlArgs, stores: Stores) -> Result<Self> {
-        let runtime = runtime(args.threads)?;
+        let runner = Runner::new(args.threads)?;
         let environment = environment(args.memory).map_err(|error| Failure::Failed(error.to_string()))?;
         let context = context(args, Arc::new(environment))?;
         let places = Arc::new(Places(stores));
@@ -64,13 +58,12 @@ impl Session {
         factory.clone().register(&context);
         factory.register_names(&context);
         let (explain, allow_drop) = (args.explain, args.allow_drop);
-        Ok(Self { context, runtime: Some(runtime), explain, places, allow_drop, interruptible: false })
+        Ok(Self { context, runner, explain, places, allow_drop })
     }
 
     /// From now on, an interrupt ends the query that runs.
-    pub(super) const fn interruptible(mut self) -> Self {
-        self.interruptible = true;
-        self
+    pub(super) fn interruptible(self) -> Result<Self> {
+        Ok(Self { runner: self.runner.interruptible()?, ..self })
     }
 
     /// The names that a prompt completes.
@@ -90,8 +83,11 @@ impl Session {
         results: &mut Results<'_>,
         err: &mut dyn Write,
     ) -> Result<(), StatementError> {
-        let Some(runtime) = &self.runtime else { return Ok(()) };
-        runtime.block_on(self.execute(statement, results, err))
+        let done = self.runner.block_on(self.execute(statement, results, err))?;
+        if matches!(done, Err(StatementError::Interrupted)) {
+            self.runner.renew()?;
+        }
+        done
     }
 
     async fn execute(
@@ -101,15 +97,20 @@ impl Session {
         err: &mut dyn Write,
     ) -> Result<(), StatementError> {
         if tables::is_list(&statement) {
-            let tables = tables::list(&self.context).await?;
+            let context = self.context.clone();
+            let tables = self.runner.run(async move { tables::list(&context).await }).await??;
             let mut result = results.begin(&tables.schema(), false)?;
             result.take(&tables)?;
             return Ok(result.finish()?);
         }
-        let plan = plan_statement(&self.context.state(), statement).await?;
+        let state = self.context.state();
+        let plan = self.runner.run(async move { plan_statement(&state, statement).await }).await??;
         let changes_session = matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_));
         if self.explain && !changes_session && !is_explanation(&plan) {
-            let plan = self.context.execute_logical_plan(plan).await?.create_physical_plan().await?;
+            let context = self.context.clone();
+            let planning =
+                async move { context.execute_logical_plan(plan).await?.create_physical_plan().await };
+            let plan = self.runner.run(planning).await??;
             let text = displayable(plan.as_ref()).indent(false).to_string();
             return Ok(results.plain(&text)?);
         }
@@ -129,7 +130,7 @@ impl Session {
         let context = self.context.clone();
         // A statement that makes a table of a query runs the query here.
         let executing = async move { context.execute_logical_plan(plan).await };
-        let frame = self.until_interrupted(executing).await??;
+        let frame = self.runner.run(executing).await??;
         if let Some(what) = written(frame.logical_plan()) {
             let rows = self.count(frame).await?;
             // If standard error is closed, the rows are written nevertheless.
@@ -137,11 +138,11 @@ impl Session {
             return Ok(());
         }
         if frame.schema().fields().is_empty() {
-            frame.collect().await?;
+            self.runner.run(frame.collect()).await??;
             return Ok(());
         }
         let explains = is_explanation(frame.logical_plan());
-        let rows = self.until_interrupted(frame.execute_stream()).await??;
+        let rows = self.runner.run(frame.execute_stream()).await??;
         let schema = rows.schema();
         // A query that fails before it has rows leaves no header and no file.
         let mut next = self.next(rows).await?;
@@ -154,36 +155,18 @@ impl Session {
         Ok(result.finish()?)
     }
 
-    /// Waits for work, unless the user interrupts it. It runs in a task of its own: some operators
-    /// (a join without a condition) compute for seconds before they let anything else run. The task
-    /// ends when they do.
-    async fn until_interrupted<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, StatementError> {
-        if !self.interruptible {
-            return Ok(work.await);
-        }
-        let task = SpawnedTask::spawn(work);
-        let interrupt = Box::pin(tokio::signal::ctrl_c());
-        match select(task, interrupt).await {
-            Either::Left((done, _)) => Ok(done.map_err(|error| Failure::Fault(error.to_string()))?),
-            Either::Right(_) => Err(Failure::Failed("interrupted".to_owned()).into()),
-        }
-    }
-
     /// The next batch, and the rows behind it.
     async fn next(
         &self,
         mut rows: SendableRecordBatchStream,
     ) -> Result<Option<(RecordBatch, SendableRecordBatchStream)>, StatementError> {
         let next = async move { rows.next().await.map(|batch| batch.map(|batch| (batch, rows))) };
-        Ok(self.until_interrupted(next).await?.transpose()?)
+        Ok(self.runner.run(next).await?.transpose()?)
     }
 
     /// Runs what writes rows; returns how many.
     async fn count(&self, frame: DataFrame) -> Result<u64, StatementError> {
-        let mut rows = self.until_interrupted(frame.execute_stream()).await??;
+        let mut rows = self.runner.run(frame.execute_stream()).await??;
         let mut count = 0u64;
         while let Some((batch, rest)) = self.next(rows).await? {
             let counts = batch.columns().first().and_then(|counts| counts.as_primitive_opt::<UInt64Type>());
@@ -215,15 +198,6 @@ impl Session {
     }
 }
 
-impl Drop for Session {
-    /// Does not wait for reads that nobody wants any more.
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
 /// Arrays at all places that the command line can name, with its options.
 #[derive(Debug)]
 pub(crate) struct Places(pub(crate) Stores);
@@ -252,15 +226,6 @@ fn context(args: &SqlArgs, environment: Arc<RuntimeEnv>) -> Result<SessionContex
         Some(_) => Err(Failure::Failed(crate::features::NO_CLUSTER.to_owned())),
         None => Ok(SessionContext::new_with_config_rt(config(args), environment)),
     }
-}
-
-/// A runtime with at most some threads.
-pub(crate) fn runtime(threads: Option<NonZeroU16>) -> Result<Runtime> {
-    let mut builder = Builder::new_multi_thread();
-    if let Some(threads) = threads {
-        builder.worker_threads(usize::from(threads.get()));
-    }
-    builder.enable_all().build().map_err(|error| Failure::Failed(format!("cannot start threads: {error}")))
 }
 
 fn config(args: &SqlArgs) -> SessionConfig {
