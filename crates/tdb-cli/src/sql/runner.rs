@@ -1,0 +1,89 @@
+//! The threads of a session, and how an interrupt ends a query.
+
+use std::num::NonZeroU16;
+
+use futures_util::future::{Either, select};
+use tokio::runtime::{Builder, Runtime};
+
+use super::error::StatementError;
+use crate::failure::{Failure, Result};
+
+/// Runs the work of statements.
+pub(super) struct Runner {
+    /// Always there, except while the session ends.
+    queries: Option<Runtime>,
+    /// Waits for queries and for interrupts on the caller's thread, whatever the threads of queries
+    /// do: some operators (a join without a condition) compute for minutes before they let anything
+    /// else run. `None` if an interrupt ends the program.
+    waiting: Option<Runtime>,
+    threads: Option<NonZeroU16>,
+}
+
+impl Runner {
+    pub(super) fn new(threads: Option<NonZeroU16>) -> Result<Self> {
+        Ok(Self { queries: Some(runtime(threads)?), waiting: None, threads })
+    }
+
+    /// From now on, an interrupt ends the work that runs instead of the program.
+    pub(super) fn interruptible(mut self) -> Result<Self> {
+        self.waiting = Some(Builder::new_current_thread().enable_all().build().map_err(no_threads)?);
+        Ok(self)
+    }
+
+    /// Waits for a statement. What it computes, it hands to [`Self::run`].
+    pub(super) fn block_on<T>(&self, statement: impl Future<Output = T>) -> Result<T> {
+        match self.waiting.as_ref().or(self.queries.as_ref()) {
+            Some(runtime) => Ok(runtime.block_on(statement)),
+            None => Err(Failure::internal("a session that has ended runs a statement")),
+        }
+    }
+
+    /// Waits for work, unless the user interrupts it.
+    ///
+    /// # Errors
+    /// [`StatementError::Interrupted`].
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, StatementError> {
+        let (Some(_), Some(queries)) = (&self.waiting, &self.queries) else { return Ok(work.await) };
+        match select(queries.spawn(work), Box::pin(tokio::signal::ctrl_c())).await {
+            Either::Left((done, _)) => Ok(done.map_err(|error| Failure::Fault(error.to_string()))?),
+            Either::Right((_, task)) => {
+                task.abort();
+                Err(StatementError::Interrupted)
+            }
+        }
+    }
+
+    /// Takes new threads after an interrupt: the old ones end as soon as what they compute lets
+    /// them, and the next statement does not wait for that.
+    pub(super) fn renew(&mut self) -> Result {
+        if let Some(old) = self.queries.replace(runtime(self.threads)?) {
+            old.shutdown_background();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Runner {
+    /// Does not wait for reads that nobody wants any more.
+    fn drop(&mut self) {
+        if let Some(queries) = self.queries.take() {
+            queries.shutdown_background();
+        }
+    }
+}
+
+/// A runtime with at most some threads.
+pub(crate) fn runtime(threads: Option<NonZeroU16>) -> Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    if let Some(threads) = threads {
+        builder.worker_threads(usize::from(threads.get()));
+    }
+    builder.enable_all().build().map_err(no_threads)
+}
+
+fn no_threads(error: std::io::Error) -> Failure {
+    Failure::Failed(format!("cannot start threads: {error}"))
+}
