@@ -330,10 +330,13 @@ mod tests {
         assert!(error.contains("\"b\"") && error.contains("200"), "{error}");
         evolve(&storage, 3, &add("b", Datatype::Uint8)).unwrap();
         // Together with the values that are too many for an attribute, too.
-        let more = (200..255u8).map(|value| [value]);
+        let more = (200..=255u8).map(|value| [value]);
         let both = add("c", Datatype::Uint16).extend_enumeration("e", more);
         let error = evolve(&storage, 4, &both).unwrap_err().to_string();
-        assert!(error.contains("\"b\"") && error.contains("255"), "{error}");
+        assert!(error.contains("\"b\"") && error.contains("256"), "{error}");
+        // One value more than a new enumeration may have for a type.
+        let most = SchemaEvolution::new().extend_enumeration("e", (200..255u8).map(|value| [value]));
+        evolve(&storage, 4, &most).unwrap();
     }
 
     #[test]

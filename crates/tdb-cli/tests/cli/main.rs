@@ -58,6 +58,8 @@ mod show;
 mod sql;
 #[cfg(feature = "sql")]
 mod sql_files;
+#[cfg(all(unix, feature = "sql"))]
+mod sql_prompt;
 #[cfg(feature = "sql")]
 mod sql_results;
 mod streams;
