@@ -125,6 +125,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let runner = |modules: PathBuf, work: PathBuf| Runner {
         python: python::program(&environment, "python"),
         root: tests.clone().unwrap_or_else(|| modules.join(package)),
+        package,
         work,
         modules: vec![root.join(PLUGIN), modules],
     };

@@ -12,14 +12,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::tiledb_py::STAND_IN;
 use crate::peer::{repository_root, scratch};
 use crate::python;
 
 pub(super) const USAGE: &str = "[--only PROGRAM] [--optional yes] [--python 3.12]";
 
 pub(super) const JOBS: &str = "xtask/peer/programs/jobs.py";
-/// The module that stands for `tiledb`.
-const STAND_IN: &str = "xtask/peer/tiledb_py";
 /// The programs, by the names of their jobs.
 pub(super) const PROGRAMS: [&str; 8] =
     ["bioimg", "segy", "cf", "cellarr", "momics", "radiobject", "dask", "vector_search"];

@@ -1,8 +1,8 @@
 //! TileDB-Py's tests, run by pytest, one file after the other: what became of each, and the list of
 //! those that are known to fail.
 //!
-//! The plugin `xtask/peer/tiledb_py/tdb_conform.py` reports outcomes, and ends a test that takes
-//! too long.
+//! The plugin `xtask/peer/pytest/tdb_conform.py` reports outcomes, and ends a test that takes too
+//! long.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The folder of the plugin.
-pub(super) const PLUGIN: &str = "xtask/peer/tiledb_py";
+pub(super) const PLUGIN: &str = "xtask/peer/pytest";
 /// The name of a list of tests that fail.
 pub(super) const EXPECTED: &str = "expected.txt";
 
@@ -49,6 +49,8 @@ pub(super) struct Runner {
     pub(super) python: PathBuf,
     /// The folder that has the folder `tests`.
     pub(super) root: PathBuf,
+    /// The package that the tests are about.
+    pub(super) package: &'static str,
     /// Where reports are written.
     pub(super) work: PathBuf,
     /// Folders with modules that come before those of the interpreter.
@@ -105,6 +107,7 @@ impl Runner {
             // With it, tests of tiledbsoma take less memory.
             .env("CI", "true")
             .env("TDB_CONFORM_REPORT", report)
+            .env("TDB_CONFORM_PACKAGE", self.package)
             .output()
             .map_err(|error| format!("python: {error}"))
     }

@@ -15,6 +15,8 @@ use crate::{peer, python};
 
 pub(super) const USAGE: &str = "--tests DIR [--only WORD] [--python 3.13]";
 
+/// The module that stands for `tiledb`, and the list of tests that fail.
+pub(super) const STAND_IN: &str = "xtask/peer/tiledb_py";
 /// What the tests need. TileDB-Py takes no newer pandas.
 const TOOLS: [&str; 7] =
     ["numpy>=2", "pytest>=8", "hypothesis", "psutil", "packaging", "pandas>=2.2,<3", "pyarrow>=18"];
@@ -70,14 +72,14 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let work = folder.join("tiledb-py-tests");
     pytest::empty_folder(&work)?;
     pytest::copy(&options.tests, &work.join("tests"))?;
-    // The module that stands for `tiledb` and the list are beside the plugin.
-    let stand_in = root.join(PLUGIN);
+    let stand_in = root.join(STAND_IN);
     let expected = Expected::read(&stand_in.join(EXPECTED))?;
     let runner = Runner {
         python: python::program(&environment, "python"),
         root: work.clone(),
+        package: "tiledb",
         work: work.clone(),
-        modules: vec![stand_in],
+        modules: vec![root.join(PLUGIN), stand_in],
     };
     let mut table = Table::default();
     for file in pytest::files(&work, options.only.as_deref())? {

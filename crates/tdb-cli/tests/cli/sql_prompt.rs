@@ -90,7 +90,7 @@ fn statements_have_several_lines_and_names_are_completed() {
     let mut typist = Typist::new(&scratch);
     typist.asks(".tables", "trips");
     typist.asks("SELECT max(k) AS most", " ..> ");
-    typist.types("FROM tri\t;\r");
+    typist.types("FROM trip\t;\r");
     typist.wait_for("most");
     typist.wait_for("9");
     typist.asks("\\d trips", "Int32");

@@ -2,10 +2,11 @@
 
 Lines go to the file that the environment variable TDB_CONFORM_REPORT names: an outcome, a tab, and the id of the test.
 `started` comes before a test runs, so that a test that ends the process can be told. What was reported already is not
-run again.
+run again. The variable TDB_CONFORM_PACKAGE names the package that the tests are about.
 """
 
 import faulthandler
+import importlib
 import os
 
 import pytest
@@ -29,7 +30,8 @@ def _done():
 
 
 def pytest_configure(config):
-    import tiledb  # noqa: F401  (before any test does)
+    # Before any test does.
+    importlib.import_module(os.environ["TDB_CONFORM_PACKAGE"])
 
 
 @pytest.hookimpl(trylast=True)
