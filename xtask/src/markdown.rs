@@ -18,7 +18,10 @@ pub(crate) fn wrap(text: &str) -> String {
 
 /// Breaks the paragraphs of a page that are prose: tables, headings and marks stay as they are.
 pub(crate) fn wrap_prose(page: &str) -> String {
-    let is_prose = |text: &str| !text.trim_start().starts_with(['|', '#', '<', '`', '-']);
+    let is_prose = |text: &str| {
+        let text = text.trim_start();
+        !text.starts_with(['|', '#', '<', '-']) && !text.starts_with("```")
+    };
     let wrapped = page.split("\n\n").map(|text| {
         let (prose, end) = text.strip_suffix('\n').map_or((text, ""), |prose| (prose, "\n"));
         if is_prose(prose) { wrap_paragraph(prose) + end } else { text.to_owned() }
@@ -74,9 +77,12 @@ mod tests {
     fn prose_between_tables_is_wrapped_and_the_tables_are_not() {
         let words = "words ".repeat(30);
         let table = format!("| {words} |");
-        let page = wrap_prose(&format!("{table}\n\n{words}\n"));
-        assert!(page.starts_with(&format!("{table}\n\nwords")) && page.ends_with("words\n"), "{page}");
-        assert!(page.lines().skip(1).all(|line| line.len() <= COLUMNS), "{page}");
+        // A paragraph may begin with code; a block of code is as it is.
+        let block = format!("```\n{words}\n```");
+        let page = wrap_prose(&format!("{block}\n\n{table}\n\n`code` {words}\n"));
+        let whole = format!("{block}\n\n{table}\n\n`code` words");
+        assert!(page.starts_with(&whole) && page.ends_with("words\n"), "{page}");
+        assert!(page.lines().skip(5).all(|line| line.len() <= COLUMNS), "{page}");
     }
 
     #[test]
