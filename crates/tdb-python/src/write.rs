@@ -201,38 +201,63 @@ pub(crate) fn kind_of(place: &Place, storage: &dyn WriteStorage) -> Result<Objec
     object_type(storage).map_err(|error| Failure::Io(place.location().to_owned(), error))
 }
 
-/// Deletes the cells that satisfy a condition. Returns the cells of the array, and those that the
-/// delete removes.
+/// Deletes the cells that satisfy a condition, unless `dry_run` is set. Returns the number of cells
+/// that the delete removes.
 ///
 /// A delete also removes cells for which the condition is unknown, because they are null; it is
-/// refused if there are any, unless `unknown_too` is set.
+/// refused if there are any, unless `unknown_too` is set. With `by_coordinates` it removes exactly
+/// the cells that satisfy the condition now.
 #[pyfunction]
-#[pyo3(signature = (place, condition, unknown_too=false, time=None))]
+#[pyo3(signature = (place, condition, unknown_too=false, by_coordinates=false, dry_run=false, time=None))]
 pub(crate) fn delete(
     py: Python<'_>,
     place: &Place,
     condition: &Condition,
     unknown_too: bool,
+    by_coordinates: bool,
+    dry_run: bool,
     time: Option<u64>,
-) -> PyResult<(u64, u64)> {
+) -> PyResult<u64> {
     watch::run(py, || -> Result<_, Failure> {
         let window = time.map(TimeWindow::until).map(|window| (window.start, window.end));
         let array = place.open_options(window).open_storage(place.storage()?)?;
         let asked = tdb_text::condition::with_dates(condition.0.as_ref().clone(), array.schema())
             .map_err(|error| tdb_array::Error::from(QueryError::Condition(error)))?;
-        let stored = asked.to_stored(&array)?;
         let writer = place.write_options(time).open_storage(place.write_storage()?)?;
-        writer.check_delete(&stored)?;
-        let counts = array.delete_counts(&asked)?;
-        if counts.unknown() > 0 && !unknown_too {
-            return Err(Failure::Argument(format!(
-                "in addition to the {} cells that satisfy the condition, {} cells would be deleted that are null or NaN in one \
-                 of its fields, or older than that field; unknown_too=True allows this",
-                counts.satisfying,
-                counts.unknown()
-            )));
+        let (stored, removed) = if by_coordinates {
+            let (listed, satisfying) = array.cells_condition(&asked)?;
+            if satisfying > 0 {
+                writer.check_delete(&listed)?;
+            }
+            (listed, satisfying)
+        } else {
+            let stored = asked.to_stored(&array).map_err(with_way_out)?;
+            writer.check_delete(&stored)?;
+            let counts = array.delete_counts(&asked)?;
+            if counts.unknown() > 0 && !unknown_too {
+                return Err(Failure::Argument(format!(
+                    "in addition to the {} cells that satisfy the condition, {} cells would be deleted that are null or NaN in \
+                     one of its fields, or older than that field; by_coordinates=True spares them, unknown_too=True deletes them",
+                    counts.satisfying,
+                    counts.unknown()
+                )));
+            }
+            (stored, counts.removed)
+        };
+        // Without any cell there is no list of cells to write.
+        if (removed > 0 || !by_coordinates) && !dry_run {
+            writer.delete(&stored)?;
         }
-        writer.delete(&stored)?;
-        Ok((counts.cells, counts.removed))
+        Ok(removed)
     })
+}
+
+/// The failure of a condition that no delete file can contain, with what helps.
+fn with_way_out(error: tdb_array::Error) -> Failure {
+    let text = error.to_string();
+    if text.contains("delete conditions cannot test") {
+        Failure::Argument(format!("{text}; by_coordinates=True finds the cells first"))
+    } else {
+        Failure::Array(error)
+    }
 }

@@ -120,6 +120,23 @@ def test_equal_coordinates_are_refused_kept_or_replaced(uri: str, tmp_path: path
     assert sorted(both[:]["a"].tolist()) == [1, 2]
 
 
+def test_a_delete_by_coordinates_spares_what_is_null_and_takes_it_if_asked_for(uri: str) -> None:
+    schema = tdb.Schema("sparse", [tdb.Dimension("x", (0, 99), "int64", tile=10)], [tdb.Attribute("a", "int64", nullable=True)])
+    array = tdb.create(uri, schema)
+    array.write({"x": [1, 2, 3, 4], "a": [10, None, 30, None]})
+    left = lambda: array.read(order="row-major").to_numpy()["x"].tolist()
+    with pytest.raises(tdb.QueryError, match="2 cells would be deleted .* by_coordinates=True spares them"):
+        array.delete("a > 20")
+    with pytest.raises(ValueError, match="exclude each other"):
+        array.delete("a > 20", unknown_too=True, by_coordinates=True)
+    assert array.delete("a > 20", by_coordinates=True, dry_run=True) == 1 and left() == [1, 2, 3, 4]
+    assert array.delete("a > 20", by_coordinates=True) == 1 and left() == [1, 2, 4]
+    assert array.delete("a > 20", by_coordinates=True) == 0
+    with pytest.raises(tdb.QueryError, match="null; by_coordinates=True finds the cells first"):
+        array.delete("a is null")
+    assert array.delete("a is null", by_coordinates=True) == 2 and left() == [1]
+
+
 def test_deletes_schema_changes_and_maintenance_leave_the_right_cells(uri: str) -> None:
     schema = tdb.Schema(
         "sparse",

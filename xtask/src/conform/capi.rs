@@ -40,6 +40,8 @@ const SOMA_TEST_TOOLS: [&str; 6] =
     ["hypothesis", "typeguard==4.4.2", "sparse", "deepdiff", "dask[array]>=2024.9", "scanpy"];
 /// The folder of the wheel; its libraries are in one beside it.
 pub(crate) const PACKAGE: &str = "tiledb";
+/// The folder of examples that the wheel puts beside the package.
+const EXAMPLES: &str = "examples";
 /// How the file of the library begins; the wheel adds a hash.
 const LIBRARY: &str = "libtiledb";
 /// Of the tests that pass with libtiledb, so many pass with tdb, in percent.
@@ -120,6 +122,11 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let own_modules = work.join("modules");
     let package = if options.tests.is_some() { capi_soma::PACKAGE } else { PACKAGE };
     with_library(package, &modules, &own_modules, &library)?;
+    // Beside the package are examples, which a test runs.
+    let examples = modules.join(EXAMPLES);
+    if options.tests.is_none() && examples.is_dir() {
+        pytest::copy(&examples, &own_modules.join(EXAMPLES))?;
+    }
     let tests = options.tests.as_ref().map(std::path::absolute).transpose();
     let tests = tests.map_err(|error| error.to_string())?;
     let runner = |modules: PathBuf, work: PathBuf| Runner {

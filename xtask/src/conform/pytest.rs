@@ -83,7 +83,7 @@ impl Runner {
                     let status = output.status;
                     return Err(format!("{file}: pytest ended with {status}; see {}", log.display()));
                 }
-                return Ok(outcomes);
+                return Ok(self.without_places(outcomes));
             }
             // The process ended with a test: it failed.
             for test in ended {
@@ -92,6 +92,14 @@ impl Runner {
             }
             fs::write(&report, text).map_err(|error| format!("{}: {error}", report.display()))?;
         }
+    }
+
+    /// Names of tests without the folders of this runner: parameters may be paths.
+    fn without_places(&self, outcomes: BTreeMap<String, Outcome>) -> BTreeMap<String, Outcome> {
+        let folders: Vec<String> =
+            self.modules.iter().map(|folder| format!("{}/", folder.display())).collect();
+        let short = |name: String| folders.iter().fold(name, |name, folder| name.replace(folder, ""));
+        outcomes.into_iter().map(|(name, outcome)| (short(name), outcome)).collect()
     }
 
     fn pytest(&self, file: &str, report: &Path, modules: &OsStr) -> Result<std::process::Output, String> {
@@ -221,6 +229,22 @@ mod tests {
         assert_eq!(found["test_a.py::T::one"], Outcome::Passed);
         assert_eq!(found["test_a.py::T::two"], Outcome::Failed);
         assert_eq!(found["test_a.py::T::three"], Outcome::Started);
+    }
+
+    #[test]
+    fn names_of_tests_do_not_depend_on_the_folder_of_the_modules() {
+        let runner = |folder: &str| Runner {
+            python: "python".into(),
+            root: "/tests".into(),
+            package: "tiledb",
+            work: "/work".into(),
+            modules: vec!["/plugin".into(), folder.into()],
+        };
+        let name = |folder: &str| format!("test_examples.py::T::test_examples[{folder}/examples/vfs.py]");
+        let short =
+            |folder: &str| runner(folder).without_places(BTreeMap::from([(name(folder), Outcome::Passed)]));
+        assert_eq!(short("/one/site-packages"), short("/another"));
+        assert!(short("/another").contains_key("test_examples.py::T::test_examples[examples/vfs.py]"));
     }
 
     #[test]

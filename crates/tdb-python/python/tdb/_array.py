@@ -468,12 +468,28 @@ class Array:
         """The array as it is now, or at a time."""
         return Array(self._place, at=at)
 
-    def delete(self, where: Where, *, at: Time | None = None, unknown_too: bool = False) -> int:
+    def delete(
+        self,
+        where: Where,
+        *,
+        at: Time | None = None,
+        unknown_too: bool = False,
+        by_coordinates: bool = False,
+        dry_run: bool = False,
+    ) -> int:
         """Deletes the cells of a sparse array that satisfy a condition, and returns their number. They remain visible at
-        earlier times."""
+        earlier times.
+
+        What is deleted is written as a condition, which also takes cells for which it is unknown: those that are null or NaN
+        in one of its fields. So a delete is refused if there are any, unless ``unknown_too`` is set. With ``by_coordinates``
+        the delete lists the coordinates of the cells that satisfy the condition now, at most 1,000, and takes nothing else;
+        conditions may ask for null then. ``dry_run`` deletes nothing."""
+        if unknown_too and by_coordinates:
+            raise ValueError("unknown_too and by_coordinates exclude each other: by_coordinates spares what is unknown")
         time = None if at is None else milliseconds(at)
-        _, removed = _tdb.delete(self._place, core_of(where), unknown_too, time)
-        self._written()
+        removed = _tdb.delete(self._place, core_of(where), unknown_too, by_coordinates, dry_run, time)
+        if not dry_run:
+            self._written()
         return removed
 
     def evolve(

@@ -146,7 +146,14 @@ def from_arrow(
 def write_metadata(
     place: Place, put: list[tuple[bytes, str, bytes]], remove: list[bytes], time: int | None = None
 ) -> None: ...
-def delete(place: Place, condition: Condition, unknown_too: bool = False, time: int | None = None) -> tuple[int, int]: ...
+def delete(
+    place: Place,
+    condition: Condition,
+    unknown_too: bool = False,
+    by_coordinates: bool = False,
+    dry_run: bool = False,
+    time: int | None = None,
+) -> int: ...
 def evolve(place: Place, json: str, time: int | None = None) -> str: ...
 def consolidate(
     place: Place,
