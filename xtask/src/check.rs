@@ -177,7 +177,14 @@ fn pages(root: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// All files below a folder with an extension, sorted.
-fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
+    let mut found = all_files_below(folder)?;
+    found.retain(|path| path.extension().is_some_and(|found| found == extension));
+    Ok(found)
+}
+
+/// All files below a folder, sorted.
+pub(crate) fn all_files_below(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -186,7 +193,7 @@ fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
             let path = entry.map_err(|error| format!("{}: {error}", folder.display()))?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|found| found == extension) {
+            } else {
                 found.push(path);
             }
         }
@@ -196,7 +203,7 @@ fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
 }
 
 /// A path for output: relative to the repository, with forward slashes.
-fn relative(root: &Path, path: &Path) -> String {
+pub(crate) fn relative(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }
 

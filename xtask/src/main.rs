@@ -1,6 +1,7 @@
 //! `cargo xtask <command>`: each generator or check is a subcommand in its own module.
 
 mod api;
+mod book;
 mod capi;
 mod check;
 mod compare;
@@ -44,6 +45,11 @@ const COMMANDS: &[Command] = &[
         "api",
         "compare the public interface of the crates with the lists in docs/api; --write writes them",
         api::run,
+    ),
+    (
+        "book",
+        "check links, anchors and the contents of the book in docs, and build it with mdBook; --check, --require",
+        book::run,
     ),
     (
         "capi",

@@ -1,7 +1,7 @@
 //! `cargo xtask wasm [--require]`: builds `tdb-wasm-reader` for WebAssembly, reads fixtures with it
 //! in Node, and prints its size.
 //!
-//! The expected cells are read natively and encoded by the same crate. If the tool chain has no
+//! The expected cells are read natively and encoded by the same crate. If the toolchain has no
 //! standard library for WebAssembly, that of Debian's packages compiles one along. Where neither is
 //! there, or no Node, the command does nothing and prints the reason; with `--require`, that is an
 //! error.
@@ -22,7 +22,7 @@ const USAGE: &str = "usage: cargo xtask wasm [--require]";
 const TARGET: &str = "wasm32-unknown-unknown";
 const TEST: &str = "crates/tdb-wasm-reader/tests/read.mjs";
 
-/// Debian's tool chain (`rustc-web`, `cargo-web`), the sources of its standard library
+/// Debian's toolchain (`rustc-web`, `cargo-web`), the sources of its standard library
 /// (`rust-web-src`), and a linker (`lld-19`).
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_CARGO: &str = "/usr/bin/cargo";

@@ -100,7 +100,7 @@ pub use tdb_query::{Array, OpenOptions, Read};
 #[doc(inline)]
 pub use tdb_write::{ArrayWriter, Write, WriteColumn, WriteOptions};
 
-/// The README's example, compiled.
+/// The example of the page for programs in Rust, compiled.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/rust.md")]
+struct Page;

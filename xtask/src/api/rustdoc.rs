@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Has a stable tool chain accept the options of a nightly one.
+/// Has a stable toolchain accept the options of a nightly one.
 const UNSTABLE: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 
 const JSON: [&str; 4] = ["-Z", "unstable-options", "--output-format", "json"];

@@ -170,7 +170,7 @@ pub(crate) struct Package {
     pub(crate) description: String,
     /// Its version.
     pub(crate) version: String,
-    /// The oldest tool chain that builds it.
+    /// The oldest toolchain that builds it.
     pub(crate) rust_version: String,
     /// Whether it has a binary to install.
     pub(crate) is_command: bool,

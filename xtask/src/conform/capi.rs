@@ -2,9 +2,9 @@
 //!
 //! The wheel carries its own tests. They run file by file with the genuine library, and again with
 //! a copy of the package whose library is that of `tdb-capi`. What passes with the one must pass
-//! with the other, or be in `xtask/peer/capi/expected.txt`, with the reason. With `--tests DIR`, the
-//! tests are those of tiledbsoma, of which a checkout of TileDB-SOMA has them in `apis/python`, and
-//! no list says which may fail.
+//! with the other, or be in `xtask/peer/capi/expected.txt`, with the reason. With `--tests DIR`,
+//! the tests are those of tiledbsoma, of which a checkout of TileDB-SOMA has them in
+//! `apis/python`, and no list says which may fail.
 
 use std::collections::BTreeMap;
 use std::fs;

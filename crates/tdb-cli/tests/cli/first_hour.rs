@@ -1,5 +1,5 @@
 //! The page `docs/first-hour.md`: its commands are those of the script next to it, and print what
-//! it shows.
+//! it shows. Another page has the same tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,13 @@ use std::process::Command;
 
 use crate::common::Scratch;
 
-/// The first lines of the script.
-const HEAD: &str = "#!/bin/sh\n# The commands of first-hour.md, which explains them: run them in an empty folder, with tdb in the PATH.\n\
-                    # A test compares the two, so change both.\nset -eu\n";
+/// The first lines of the script of a page.
+fn head(page: &str) -> String {
+    format!(
+        "#!/bin/sh\n# The commands of {page}.md, which explains them: run them in an empty folder, with tdb in the PATH.\n\
+         # A test compares the two, so change both.\nset -eu\n"
+    )
+}
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
@@ -33,18 +37,18 @@ fn blocks(page: &str, kind: &str) -> Vec<(usize, String)> {
     found
 }
 
-#[test]
-fn the_script_has_the_commands_of_the_page() {
-    let page = fs::read_to_string(docs().join("first-hour.md")).unwrap();
+/// The script has the commands of the page, which has at most so many lines.
+pub(crate) fn assert_script(name: &str, most: usize) {
+    let page = fs::read_to_string(docs().join(format!("{name}.md"))).unwrap();
     let commands: Vec<String> = blocks(&page, "sh").into_iter().map(|(_, block)| block).collect();
-    let script = fs::read_to_string(docs().join("first-hour.sh")).unwrap();
-    assert_eq!(script, format!("{HEAD}\n{}", commands.join("\n")));
-    assert!(page.lines().count() <= 150, "a newcomer has an hour");
+    let script = fs::read_to_string(docs().join(format!("{name}.sh"))).unwrap();
+    assert_eq!(script, format!("{}\n{}", head(name), commands.join("\n")));
+    assert!(page.lines().count() <= most, "a newcomer has an hour for {name}.md");
 }
 
-#[test]
-fn the_commands_of_the_page_print_what_it_shows() {
-    let page = fs::read_to_string(docs().join("first-hour.md")).unwrap();
+/// The commands of the page print what stands behind them, and nothing else.
+pub(crate) fn assert_output(name: &str) {
+    let page = fs::read_to_string(docs().join(format!("{name}.md"))).unwrap();
     let scratch = Scratch::new();
     let tdb = Path::new(env!("CARGO_BIN_EXE_tdb")).parent().unwrap();
     let path = format!("{}:{}", tdb.display(), std::env::var("PATH").unwrap());
@@ -58,4 +62,14 @@ fn the_commands_of_the_page_print_what_it_shows() {
         let expected = shown.iter().find(|(own, _)| *own == number + 1).map_or("", |(_, text)| text);
         assert_eq!(out, expected, "{commands}");
     }
+}
+
+#[test]
+fn the_script_has_the_commands_of_the_page() {
+    assert_script("first-hour", 150);
+}
+
+#[test]
+fn the_commands_of_the_page_print_what_it_shows() {
+    assert_output("first-hour");
 }

@@ -53,6 +53,9 @@ mod queries;
 mod raw_writes;
 mod rebuild;
 mod screens;
+// It interrupts a query with the program `timeout`, which not every Unix has.
+#[cfg(all(target_os = "linux", feature = "sql"))]
+mod second_hour;
 mod shells;
 mod show;
 mod sql;
