@@ -10,6 +10,7 @@ use std::sync::Arc;
 use clap::Args as Group;
 use serde_json::json;
 use tdb_array::error::{QueryError, WriteError};
+use tdb_array::query::QueryCondition;
 use tdb_array::schema::{ArraySchema, ArrayType};
 use tdb_array::storage::WriteStorage;
 use tdb_array::write::{MetadataChanges, NewArray};
@@ -23,6 +24,7 @@ use tdb_text::suggest::hint;
 use self::boxes::DenseBox;
 use self::cells::{copy_dense, copy_sparse};
 use crate::args::{ChangeArgs, KeyArgs, RangeArgs, WindowArgs};
+use crate::condition;
 use crate::create::parse_version;
 use crate::failure::{Failure, Result};
 use crate::notes;
@@ -34,7 +36,8 @@ use crate::thresholds::COPY_MEMORY;
 /// The text after the options in the help.
 const HELP: &str = "\
 Filters are written as tdb info shows them: 'byteshuffle, zstd(level 9)', or none; tdb copy --help lists all of them. With FIELD= before them they apply to one \
-attribute or dimension (or to offsets or validity), without to all attributes and dimensions. Ranges are written as for tdb read.
+attribute or dimension (or to offsets or validity), without to all attributes and dimensions. Ranges and conditions are \
+written as for tdb read; a condition leaves out cells for which it is unknown, such as null ones: ask for them, too.
 
 A dense array that does not fit the memory becomes several fragments. The new array exists only once it is complete: if a copy \
 fails, there is no array, and what a killed one leaves is replaced by the next one.
@@ -42,6 +45,7 @@ fails, there is no array, and what a killed one leaves is replaced by the next o
 Examples:
   tdb copy weather small --filters 'zstd(level 19)' --filters 'temperature=byteshuffle, zstd(level 19)'
   tdb copy weather june --at 2020-07-01 --range 'time=2020-06-01..2020-06-30'
+  tdb copy weather mild --where 'temperature <= 30 or temperature is null'
   tdb copy weather open --source-key-file key";
 
 /// Copy an array: with other filters, in another format version, its state at a time, or a part of
@@ -62,6 +66,9 @@ pub(crate) struct CopyArgs {
     filters: Vec<String>,
     #[command(flatten)]
     ranges: RangeArgs,
+    /// Copy only the cells that satisfy a condition; of sparse arrays.
+    #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
+    condition: Option<String>,
     #[command(flatten)]
     window: WindowArgs,
     /// Format version of the copy. Default: the version that libtiledb writes today.
@@ -106,7 +113,8 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write, err: &m
     let options = args.window.options(&KeyArgs { key_file: args.source_key_file.clone() })?;
     let array = options.open_storage(stores.storage(source)?).map_err(|error| unopened(source, error))?;
     let asked = ranges::query_ranges(&args.ranges, source, array.schema())?;
-    notes::print(source, array.schema(), &asked.notes, None, err);
+    let condition = condition(args, array.schema())?;
+    notes::print(source, array.schema(), &asked.notes, args.condition.as_deref(), err);
     let usage = |error: String| Failure::Usage(format!("{}: {error}", source.display()));
     let schema = schema(args, &array).map_err(usage)?;
     // Errors of what cannot be copied are reported before the new array is created.
@@ -145,12 +153,15 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write, err: &m
         writer.write_metadata(&metadata)?;
         match schema.array_type {
             ArrayType::Dense => copy_dense(&array, writer, start, memory, &meter),
-            ArrayType::Sparse => copy_sparse(&array, writer, &asked, memory, &meter),
+            ArrayType::Sparse => copy_sparse(&array, writer, (&asked, condition.as_ref()), memory, &meter),
         }
     };
     let cells = copied().map_err(|error| match error {
         Error::Query(QueryError::BudgetTooSmall { budget, min }) => {
             usage(format!("--memory: {budget} is not enough for this copy, which needs at least {min}"))
+        }
+        error @ Error::Query(QueryError::Condition(_)) => {
+            condition::failed(source, args.condition.as_deref(), error)
         }
         Error::Query(error) => usage(error.to_string()),
         other => failed_there(other),
@@ -164,6 +175,18 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write, err: &m
         writeln!(out, "{cells} cells copied")?;
     }
     Ok(())
+}
+
+/// The condition of the cells that are copied.
+fn condition(args: &CopyArgs, schema: &ArraySchema) -> Result<Option<QueryCondition>> {
+    let Some(text) = &args.condition else { return Ok(None) };
+    if schema.array_type == ArrayType::Dense {
+        let why =
+            "a dense array has every cell of its domain, so --where cannot leave any out; choose ranges";
+        return Err(Failure::Usage(format!("{}: {why}", args.source.display())));
+    }
+    let parsed = tdb_text::condition::parse(text, schema);
+    Ok(Some(parsed.map_err(|error| condition::bad(&args.source, text, &error))?))
 }
 
 /// Returns an error if one of two arrays is the other one, or inside it: one would be removed with

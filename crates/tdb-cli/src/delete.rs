@@ -26,7 +26,7 @@ use crate::progress::ProgressArgs;
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Conditions are written as for tdb read. Those that test for null need --by-coordinates. To leave out more cells than it takes,
-write the others to a new array: tdb copy --where.
+write those that stay to a new array: tdb copy --where.
 
 Examples:
   tdb delete weather --where \"station = 'OSLO' and temperature > 60\" --dry-run
@@ -135,7 +135,10 @@ impl DeleteArgs {
         let failed = |error| condition::failed(&self.array, Some(self.condition.as_str()), error);
         let meter = self.progress.wait("looking for the cells");
         let (listed, deleted) = array.cells_condition(asked).map_err(|error| {
-            Failure::at(&self.array, format!("{error}; tdb copy --where writes the others"))
+            Failure::at(
+                &self.array,
+                format!("{error}; tdb copy --where writes those that stay to a new array"),
+            )
         })?;
         let cells = array.delete_counts(asked).map_err(failed)?.cells;
         meter.clear();

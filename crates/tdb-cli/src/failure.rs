@@ -142,6 +142,11 @@ impl Failure {
     }
 }
 
+/// How the message about an array begins that is not finished, and what helps.
+pub(crate) const UNFINISHED: &str = "this array was begun and is not finished";
+pub(crate) const UNFINISHED_REMEDY: &str =
+    "; the same command begins again in its place, and tdb rm --unfinished removes what is there";
+
 /// The end of a message that says what to do if there is no array at the given place, or something
 /// else than an array.
 fn remedy_of(path: &Path, error: &tdb_array::Error) -> String {
@@ -158,6 +163,9 @@ fn remedy_of(path: &Path, error: &tdb_array::Error) -> String {
         }
         tdb_array::Error::NotAnArray { why, .. } if why.starts_with("this is an array") => {
             "; tdb info shows it".to_owned()
+        }
+        tdb_array::Error::NotAnArray { why, .. } if why.starts_with(UNFINISHED) => {
+            UNFINISHED_REMEDY.to_owned()
         }
         _ => String::new(),
     }

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::Args as Group;
 use serde_json::{Value, json};
 use tdb_array::group::{ObjectType, object_type};
-use tdb_array::storage::WriteStorage;
+use tdb_array::storage::{Storage, WriteStorage};
+use tdb_array::write::is_vacant;
 
-use crate::failure::{Failure, Result, one_line};
+use crate::failure::{Failure, Result, UNFINISHED, one_line};
 use crate::place::{Stores, is_url, shown};
 use crate::table::{Heading, write_rows};
 use crate::temporary;
@@ -44,7 +45,8 @@ pub(crate) struct LsArgs {
 #[command(after_help = "\
 Examples:
   tdb rm weather
-  tdb rm s3://bucket/stations --recursive --dry-run")]
+  tdb rm s3://bucket/stations --recursive --dry-run
+  tdb rm half-imported --unfinished")]
 pub(crate) struct RmArgs {
     /// Folders of arrays and groups.
     #[arg(required = true)]
@@ -52,6 +54,9 @@ pub(crate) struct RmArgs {
     /// Also remove groups, with all that is in their folders. Members elsewhere stay.
     #[arg(long, short)]
     recursive: bool,
+    /// Remove arrays that were begun and never finished, by an import or a copy that was stopped.
+    #[arg(long)]
+    unfinished: bool,
     /// Only say what would be removed.
     #[arg(long)]
     dry_run: bool,
@@ -133,6 +138,11 @@ const fn word(kind: ObjectType) -> &'static str {
     }
 }
 
+/// Whether a folder has what an import or a copy left that was stopped.
+fn is_unfinished(storage: &dyn Storage) -> io::Result<bool> {
+    Ok(!storage.list("")?.is_empty() && is_vacant(storage)?)
+}
+
 /// Runs `tdb rm`.
 pub(crate) fn rm(args: &RmArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     // All of them are looked at before any of them is gone.
@@ -147,6 +157,12 @@ pub(crate) fn rm(args: &RmArgs, stores: &Stores, out: &mut dyn Write) -> Result 
                 let what = "this is a group: --recursive removes it with all that is in its folder";
                 return Err(Failure::at(place, what));
             }
+            ObjectType::Invalid if is_unfinished(&*storage).map_err(|error| Failure::at(place, error))? => {
+                if !args.unfinished {
+                    let remedy = "--unfinished removes what is there; make sure that no program writes it";
+                    return Err(Failure::at(place, format!("{UNFINISHED}: {remedy}")));
+                }
+            }
             ObjectType::Invalid => {
                 return Err(Failure::at(place, "this is neither a TileDB array nor a group"));
             }
@@ -158,7 +174,9 @@ pub(crate) fn rm(args: &RmArgs, stores: &Stores, out: &mut dyn Write) -> Result 
             remove(place, &*storage)?;
         }
         let done = if args.dry_run { "would be removed" } else { "removed" };
-        writeln!(out, "{} {} {done}", word(kind), one_line(&shown(place)))?;
+        // Of other folders, those alone are removed that an unfinished array is in.
+        let what = if kind == ObjectType::Invalid { "unfinished array" } else { word(kind) };
+        writeln!(out, "{what} {} {done}", one_line(&shown(place)))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use tdb_array::history::history;
 use tdb_array::maintain::{Problem, verify_watched};
 
 use crate::args::KeyArgs;
-use crate::failure::{Failure, Result, one_line};
+use crate::failure::{Failure, Result, UNFINISHED, UNFINISHED_REMEDY, one_line};
 use crate::place::{Stores, shown};
 use crate::progress::{ProgressArgs, Unit};
 
@@ -78,7 +78,18 @@ fn line(problem: &Problem) -> String {
         }
         _ => format!("{path}: {what}"),
     };
-    one_line(&line)
+    one_line(&format!("{line}{}", remedy_of(what)))
+}
+
+/// The end of a line that says what helps.
+fn remedy_of(what: &str) -> &'static str {
+    if what.starts_with(UNFINISHED) {
+        UNFINISHED_REMEDY
+    } else if what.starts_with("no commit file lists") {
+        "; tdb vacuum --orphans removes it once it is a day old"
+    } else {
+        ""
+    }
 }
 
 fn problem_json(problem: &Problem) -> Value {

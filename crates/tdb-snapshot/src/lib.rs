@@ -61,5 +61,5 @@ pub use directory::is_encrypted;
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};
-pub use object::object_type;
+pub use object::{UNFINISHED, object_type};
 pub use snapshot::{Snapshot, SnapshotOptions};

@@ -11,6 +11,10 @@ use crate::{Error, Result};
 /// The file that marks a folder as a key-value object, up to libtiledb 1.6.
 const KV_SCHEMA: &str = "__kv_schema.tdb";
 
+/// Marks an array that is not finished: cells may exist, but there is no schema, so it is not an
+/// array. What creates an array together with its cells writes this file first.
+pub const UNFINISHED: &str = "__unfinished.tdb";
+
 /// The type of a storage's root. [`ObjectType::Invalid`] is a folder that is neither an array nor a
 /// group.
 ///
@@ -53,6 +57,9 @@ pub(crate) fn root_of(
         (ObjectType::Array, _) => "this is an array, not a group",
         _ if root.iter().any(|entry| entry.name == KV_SCHEMA) => {
             "this is a key-value object of TileDB 1.x, which is not supported"
+        }
+        _ if root.iter().any(|entry| entry.name == UNFINISHED) => {
+            "this array was begun and is not finished: what writes it goes on, or was stopped"
         }
         (_, [ObjectType::Array]) => {
             "this folder is not a TileDB array (it has neither __schema nor __array_schema.tdb)"

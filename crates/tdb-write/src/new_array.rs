@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tdb_schema::ArraySchema;
+use tdb_snapshot::UNFINISHED;
 
 use crate::create::NewArrayFiles;
 use crate::put::{put_new, sync_folder};
 use crate::storage::{LocalStorage, StorageLock, WriteStorage};
-use crate::vacancy::{UNFINISHED, has_fragments, lock_vacant, remove_unfinished};
+use crate::vacancy::{has_fragments, lock_vacant, remove_unfinished};
 use crate::{ArrayWriter, WriteOptions};
 use crate::{Result, WriteError};
 

@@ -22,6 +22,7 @@ use std::io;
 
 use tdb_codec::to_u64;
 use tdb_schema::ObjectType;
+use tdb_snapshot::UNFINISHED;
 
 use crate::directory::Directory;
 use crate::object::list_root;
@@ -35,7 +36,6 @@ use crate::storage::{
     Storage, WriteStorage, join,
 };
 use crate::thresholds::{MAX_DEPTH, MAX_LISTINGS, MAX_REPLACEMENTS};
-use crate::vacancy::UNFINISHED;
 use crate::{ArrayWriter, GroupWriter, WriteOptions};
 use crate::{Error, Result, WriteError, clock};
 

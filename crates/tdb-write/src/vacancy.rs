@@ -3,6 +3,7 @@
 use std::io;
 
 use tdb_fragment::{CommitKind, TimestampedName};
+use tdb_snapshot::UNFINISHED;
 use tdb_tile::GenericTile;
 
 use crate::WriteOptions;
@@ -58,10 +59,6 @@ fn discard(storage: &dyn WriteStorage, durability: Durability) -> Result<()> {
 pub(super) fn make(storage: &dyn WriteStorage, folder: &str) -> Result<()> {
     storage.create_folder(folder).map_err(|error| Error::io(storage.describe(folder), error))
 }
-
-/// Marks an array that is not finished: cells may exist, but there is no schema, so it is not an
-/// array.
-pub(super) const UNFINISHED: &str = "__unfinished.tdb";
 
 /// The names in a folder; none if it does not exist.
 fn names_in(storage: &dyn Storage, folder: &str) -> io::Result<Vec<Entry>> {

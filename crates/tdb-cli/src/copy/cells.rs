@@ -1,6 +1,7 @@
 //! Copies the cells of an array within a memory budget.
 
 use tdb_array::error::{QueryError, WriteError};
+use tdb_array::query::QueryCondition;
 use tdb_array::write::{FragmentWriter, SparseStream};
 use tdb_array::{Array, ArrayWriter, Cells, Column, Error, Layout, MemoryBudget, WriteColumn};
 use tdb_codec::{CellValNum, Gate, to_u64, to_usize};
@@ -23,12 +24,15 @@ enum Sink<'w> {
     Any(Box<SparseStream<'w>>),
 }
 
+/// The cells that are copied: those in the ranges that satisfy the condition.
+type Asked<'a> = (&'a QueryRanges, Option<&'a QueryCondition>);
+
 /// Copies sparse cells; returns how many. Half of the memory is for reading, the other half for
 /// writing.
 pub(super) fn copy_sparse(
     array: &Array,
     writer: &ArrayWriter,
-    asked: &QueryRanges,
+    asked: Asked<'_>,
     memory: MemoryBudget,
     meter: &Meter,
 ) -> tdb_array::Result<u64> {
@@ -68,11 +72,16 @@ fn kibibytes(bytes: u64) -> u64 {
 fn copy_cells(
     array: &Array,
     mut sink: Sink<'_>,
-    asked: &QueryRanges,
+    asked: Asked<'_>,
     memory: MemoryBudget,
     meter: &Meter,
 ) -> tdb_array::Result<u64> {
-    let read = asked.clone().apply(array.read(), array.schema()).order(Layout::GlobalOrder).memory(memory);
+    let (ranges, condition) = asked;
+    let mut read =
+        ranges.clone().apply(array.read(), array.schema()).order(Layout::GlobalOrder).memory(memory);
+    if let Some(condition) = condition {
+        read = read.condition(condition.clone());
+    }
     let mut batches = read.batches()?;
     let mut cells = 0u64;
     // Not a for loop: that would keep the previous batch while the next one is made.

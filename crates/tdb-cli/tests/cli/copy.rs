@@ -32,6 +32,31 @@ fn buffers(array: &Path, scratch: &Scratch, name: &str) -> Vec<(Value, Vec<Optio
 }
 
 #[test]
+fn a_condition_leaves_out_cells_and_takes_null_only_if_it_asks_for_it() {
+    let scratch = Scratch::new();
+    let (array, copy) = (scratch.path().join("array"), scratch.path().join("copy"));
+    sparse(&array);
+    let copied = |condition: &str| {
+        said(&["copy", text(&array), text(&copy), "--force", "--where", condition]);
+        csv(&copy, &[])
+    };
+    for condition in ["v <= 7", "v <= 7 or v is null", "not (k in (1, 2))", "k > 100"] {
+        assert_eq!(copied(condition), csv(&array, &["--where", condition]), "{condition}");
+    }
+    assert!(copied("v <= 7 or v is null").lines().count() > copied("v <= 7").lines().count());
+    let to_copy = |array: &Path, condition: &str| {
+        let place = scratch.path().join("none");
+        let outcome = tdb(&["copy", text(array), text(&place), "--where", condition]);
+        assert!(!place.exists());
+        (outcome.code, outcome.err)
+    };
+    let (code, error) = to_copy(&array, "q = 1");
+    assert!(code == 2 && error.contains("the array has no field \"q\""), "{error}");
+    let (code, error) = to_copy(&fixture("2.30.0/quickstart"), "a > 1");
+    assert!(code == 2 && error.contains("choose ranges"), "{error}");
+}
+
+#[test]
 fn a_copy_holds_the_cells_the_labels_and_the_metadata() {
     let mut copied = 0;
     // The oldest and the newest only: each write waits for the disk.

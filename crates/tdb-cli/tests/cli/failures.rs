@@ -145,7 +145,9 @@ fn verify_reports_orphans_as_notes() {
     let outcome = tdb(&["verify", text(scratch.path())]);
     assert_eq!(outcome.code, 0, "{}", outcome.out);
     assert!(
-        outcome.out.starts_with("note: ") && outcome.out.contains("no commit file lists"),
+        outcome.out.starts_with("note: ")
+            && outcome.out.contains("no commit file lists")
+            && outcome.out.contains("vacuum --orphans"),
         "{}",
         outcome.out
     );

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{Scratch, fixture, refused, said, sparse, text};
+use crate::common::{Scratch, fixture, refused, said, sparse, tdb, text};
 
 #[test]
 fn arrays_groups_and_folders_are_listed_by_name() {
@@ -45,6 +45,27 @@ fn only_arrays_and_groups_are_removed() {
 }
 
 #[cfg(unix)]
+#[test]
+fn what_a_stopped_import_left_is_named_and_removed_if_asked_for() {
+    let scratch = Scratch::new();
+    let (array, empty) = (scratch.path().join("half"), scratch.path().join("empty"));
+    for folder in [array.join("__fragments/__1_1_x_22"), empty.clone()] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::write(array.join("__unfinished.tdb"), "").unwrap();
+    for command in ["info", "vacuum", "fragments"] {
+        refused(&[command, text(&array)], 1, "begun and is not finished");
+        refused(&[command, text(&array)], 1, "tdb rm --unfinished removes");
+    }
+    let outcome = tdb(&["verify", text(&array)]);
+    assert!(outcome.code == 1 && outcome.out.contains("tdb rm --unfinished removes"), "{}", outcome.out);
+    refused(&["rm", text(&array)], 1, "--unfinished removes what is there");
+    refused(&["rm", text(&empty), "--unfinished"], 1, "neither a TileDB array nor a group");
+    let removed = said(&["rm", text(&array), "--unfinished"]);
+    assert_eq!(removed, format!("unfinished array {} removed\n", text(&array)));
+    assert!(!array.exists() && empty.exists());
+}
+
 #[test]
 fn a_link_is_removed_and_not_what_it_leads_to() {
     let scratch = Scratch::new();
