@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use tdb_array::Array;
 use tdb_array::schema::{
     ArraySchema, CellValNum, Datatype, Enumeration, Field, FieldKind, TIMEZONE, field_key,
 };
+use tdb_array::write::MetadataChanges;
 
 use crate::error::{Error, Result};
 use crate::types;
@@ -50,6 +52,25 @@ pub(crate) fn zones(array: &Array) -> Result<HashMap<String, Arc<str>>, tdb_arra
         Some((field.name.to_owned(), Arc::from(zone)))
     };
     Ok(times.iter().filter_map(zone).collect())
+}
+
+/// The changes to the metadata of a new array that say in which time zones the columns of a table
+/// are shown. The array has their times in UTC.
+#[must_use]
+pub fn zone_changes(table: &arrow_schema::Schema, schema: &ArraySchema) -> MetadataChanges {
+    table.fields().iter().fold(MetadataChanges::new(), |changes, column| {
+        let values = match column.data_type() {
+            DataType::Dictionary(_, values) => values,
+            own => own,
+        };
+        match (schema.field(column.name()), values) {
+            (Some(field), DataType::Timestamp(_, Some(zone))) => {
+                let is_dimension = matches!(field.kind, FieldKind::Dimension(_));
+                changes.put_text(field_key(field.name, is_dimension, TIMEZONE), zone)
+            }
+            _ => changes,
+        }
+    })
 }
 
 /// Whether a text may be the name of a zone (`Europe/Rome`) or an offset (`+02:00`).

@@ -166,8 +166,12 @@ pub(crate) fn from_arrow(
             options = options.enumeration(enumeration.clone());
         }
         let mapping = Mapping::new(&schema, enumerations, Options::new())?;
+        let zones = tdb_arrow::metadata::zone_changes(&batch.schema(), &schema);
         let made = options.begin_storage(place.write_storage()?, &schema);
         let made = made.map_err(Failure::of_new(place.location()))?;
+        if !zones.is_empty() {
+            made.writer().write_metadata(&zones)?;
+        }
         let written = append(made.writer(), &mapping, first.map(Ok).into_iter().chain(reader), ranges, how)?;
         made.finish()?;
         Ok(written)

@@ -262,8 +262,6 @@ def random_arrow(rng: random.Random, own: Any, rows: int, nulls: bool = True) ->
 #: Which types of Arrow have a place in arrays, one value to a cell.
 def stored(own: Any) -> bool:
     types = pa.types
-    if types.is_timestamp(own):
-        return own.tz in (None, "UTC")
     if types.is_floating(own):
         return not types.is_float16(own)
     if types.is_interval(own) or types.is_decimal(own) or types.is_null(own) or isinstance(own, pa.BaseExtensionType):
@@ -358,7 +356,7 @@ def random_extension(rng: random.Random, rows: int) -> Drawn | None:
     if name == "DatetimeTZDtype":
         dates = pd.Series(random_numbers(rng, np.dtype("M8[s]"), rows).astype("M8[s]").view("i8") % 10**9).astype("M8[s]")
         zone = rng.choice(["UTC", "Europe/Paris"])
-        return Drawn(name, dates.dt.tz_localize(zone, ambiguous="NaT", nonexistent="NaT"), zone != "UTC")
+        return Drawn(name, dates.dt.tz_localize(zone, ambiguous="NaT", nonexistent="NaT"), False)
     if name == "PeriodDtype":
         return Drawn(name, pd.Series(pd.period_range("2020", periods=rows, freq="D")), True)
     if name == "IntervalDtype":
@@ -422,11 +420,11 @@ def expected_dtype(column: pd.Series[Any]) -> Any:
             return None
         if types.is_temporal(own):
             unit = "s" if types.is_date32(own) else "ms" if types.is_date64(own) else own.unit
+            if types.is_timestamp(own) and own.tz is not None:
+                return pd.DatetimeTZDtype(unit, own.tz)
             return np.dtype(f"{'M' if types.is_timestamp(own) or types.is_date(own) else 'm'}8[{unit}]")
         plain = np.dtype(own.to_pandas_dtype())
         return pd.array([], dtype="boolean" if plain.kind == "b" else str(plain).replace("f", "F").replace("ui", "UI").replace("i", "I", plain.kind == "i")).dtype
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        return np.dtype(f"M8[{dtype.unit}]")
     return None if isinstance(dtype, pd.StringDtype) or dtype == object else dtype
 
 
@@ -507,20 +505,23 @@ def expected_arrow(own: Any) -> Any:
         # One value to a cell is no list.
         return expected_arrow(own.value_type)
     if types.is_fixed_size_list(own):
-        return pa.list_(pa.field("item", expected_arrow(own.value_type), False), own.list_size)
+        return pa.list_(pa.field("item", _without_zone(expected_arrow(own.value_type)), False), own.list_size)
     if types.is_list(own) or types.is_large_list(own):
-        return pa.large_list(pa.field("item", expected_arrow(own.value_type), False))
+        return pa.large_list(pa.field("item", _without_zone(expected_arrow(own.value_type)), False))
     if types.is_string(own) or types.is_string_view(own):
         return pa.large_string()
     if types.is_binary(own) or types.is_binary_view(own):
         return pa.large_binary()
-    if types.is_timestamp(own):
-        return pa.timestamp(own.unit)
     if types.is_date32(own):
         return pa.int64()
     if types.is_date64(own):
         return pa.timestamp("ms")
     return pa.duration(own.unit) if types.is_time(own) else own
+
+
+def _without_zone(own: Any) -> Any:
+    """What becomes of the values of a list: zones are those of single values."""
+    return pa.timestamp(own.unit) if pa.types.is_timestamp(own) else own
 
 
 def _in_days(values: Any) -> Any:

@@ -107,7 +107,7 @@ def test_what_pandas_and_python_have_for_dates_and_booleans_becomes_dates_and_bo
         "day": ("DATETIME_DAY", True),
     }
     back = array.read().to_pandas()
-    assert back["utc"].tolist() == [one.tz_localize(None) for one in moments] == back["arrow"].tolist()
+    assert back["utc"].tolist() == list(moments) == back["arrow"].tolist()
     assert back["flag"].isna().tolist() == [False, True, False] and back["flag"][0] and str(back["flag"].dtype) == "boolean"
     assert [None if one is pandas.NaT else one.date() for one in back["day"]] == [datetime.date(2020, 2, 29), None, datetime.date(1, 1, 1)]
     array.write(frame)
@@ -132,14 +132,72 @@ def test_objects_that_arrays_do_not_have_are_refused_with_the_cure(uri: str, col
     assert tdb.object_type(uri) is None
 
 
-def test_times_of_other_zones_are_refused_with_the_cure(uri: str) -> None:
+def test_times_of_zones_are_stored_in_utc_and_come_back_in_their_zones(uri: str) -> None:
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    rome = pandas.date_range("2020-03-28 23:30", periods=3, freq="h", tz="Europe/Rome", unit="ms")
+    summer = rome.tz_convert(datetime.timezone(datetime.timedelta(hours=-5, minutes=-30)))
+    frame = pandas.DataFrame(
+        {
+            "rome": rome,
+            "summer": summer,
+            "arrow": pandas.Series(rome).astype(pandas.ArrowDtype(pyarrow.timestamp("ms", "Asia/Tokyo"))),
+            "gaps": pandas.Series(rome).where([True, False, True]),
+            "kinds": pandas.Categorical([rome[0], rome[1], rome[0]]),
+            "plain": rome.tz_localize(None),
+        }
+    )
+    array = tdb.from_pandas(uri, frame)
+    assert array.meta["__tiledb_attr.rome.timezone"] == "Europe/Rome" and array.meta["__tiledb_attr.summer.timezone"] == "-05:30"
+    assert array.meta["__tiledb_attr.arrow.timezone"] == "Asia/Tokyo" and "__tiledb_attr.plain.timezone" not in array.meta
+    assert array.read().to_numpy()["rome"].tolist() == rome.tz_convert("UTC").tz_localize(None).to_pydatetime().tolist()
+    back = array.read().to_pandas()
+    for name in frame.columns:
+        assert back[name].tolist() == frame[name].astype(object).tolist() or name == "gaps", name
+    assert back["gaps"].isna().tolist() == [False, True, False] and back["gaps"][2] == rome[2]
+    assert [str(back[name].dtype) for name in ("rome", "summer", "arrow", "plain")] == [
+        "datetime64[ms, Europe/Rome]",
+        "datetime64[ms, UTC-05:30]",
+        "datetime64[ms, Asia/Tokyo]",
+        "datetime64[ms]",
+    ]
+    assert pyarrow.table(array.read(fields="rome")).schema.field("rome").type == pyarrow.timestamp("ms", "Europe/Rome")
+    # More rows of another zone are the same moments.
+    array.write(frame.assign(rome=rome.tz_convert("UTC")))
+    assert sorted(array.read().to_pandas()["rome"]) == sorted([*rome, *rome])
+    by_time = tdb.from_pandas(uri + "-index", frame[["rome", "plain"]].set_index("rome"))
+    assert by_time.meta["__tiledb_dim.rome.timezone"] == "Europe/Rome"
+    assert by_time.read().to_pandas().index.tolist() == list(rome)
+
+
+def test_zones_of_tables_of_arrow_and_polars_are_kept_as_well(uri: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    moment = datetime.datetime(2020, 7, 1, 12, tzinfo=datetime.timezone.utc)
+    columns = {
+        "k": pyarrow.array([1, 2], "int64"),
+        "t": pyarrow.array([moment, None], pyarrow.timestamp("us", "Europe/Rome")),
+        "d": pyarrow.array([moment, moment], pyarrow.timestamp("us", "+05:30")),
+    }
+    array = tdb.from_arrow(uri, pyarrow.table(columns), [tdb.Dimension("k", (0, 9), "int64")])
+    assert array.meta["__tiledb_attr.t.timezone"] == "Europe/Rome" and array.meta["__tiledb_attr.d.timezone"] == "+05:30"
+    assert array.read().to_pandas()["t"][0] == moment and array.read().to_pandas()["t"][0].hour == 14
+    assert pyarrow.table(array.read())["t"].to_pylist() == [moment, None]
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"k": [1], "t": polars.Series([moment]).dt.convert_time_zone("Asia/Tokyo")})
+    array = tdb.from_polars(uri + "-polars", frame, "k")
+    assert array.meta["__tiledb_attr.t.timezone"] == "Asia/Tokyo" and array.read().to_polars()["t"].to_list() == [moment]
+
+
+def test_zones_without_a_name_that_others_know_are_refused_and_texts_that_are_no_zones_are_none(uri: str) -> None:
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"a": pandas.date_range("2020-01-01", periods=2, tz="Europe/Rome")})
-    with pytest.raises(tdb.QueryError, match=r"'a'.*Europe/Rome.*tz_convert\(\"UTC\"\)"):
+    frame = pandas.DataFrame({"a": pandas.date_range("2020-01-01", periods=2, tz="EST5EDT")})
+    with pytest.raises(tdb.QueryError, match=r"'a'.*EST5EDT.*tz_convert\(\"UTC\"\)"):
         tdb.from_pandas(uri, frame)
-    with pytest.raises(tdb.QueryError, match=r"'t'.*tz_convert"):
-        tdb.from_pandas(uri, frame.set_index(frame["a"].rename("t"))[[]].assign(n=1))
-    assert tdb.from_pandas(uri, frame.assign(a=frame["a"].dt.tz_convert("UTC"))).read().count() == 2
+    assert tdb.object_type(uri) is None
+    array = tdb.from_pandas(uri, frame.assign(a=frame["a"].dt.tz_convert("UTC")))
+    for zone in ("../../etc/passwd", "No/Such_Zone", "+99:00", "", "EST5EDT"):
+        array.meta["__tiledb_attr.a.timezone"] = zone
+        dtype = str(array.reopen().read().to_pandas()["a"].dtype)
+        assert dtype.startswith("datetime64[") and "," not in dtype, zone
 
 
 def test_names_of_columns_that_are_not_names_of_fields_are_refused(uri: str) -> None:

@@ -15,23 +15,19 @@ def is_text_of_pandas(dtype: Any) -> bool:
     return not isinstance(dtype, np.dtype) and name.partition("[")[0] in ("str", "string", "large_string", "string_view")
 
 
-#: What time zones say of themselves that are UTC.
-_UTC = ("utc", "etc/utc", "utc+00:00", "+00:00", "zulu", "tzutc()", "gmt", "etc/gmt")
-
-
-def is_utc(dtype: Any) -> bool:
-    """Whether this is pandas' type of dates in UTC."""
-    return hasattr(dtype, "tz") and str(dtype.tz).lower() in _UTC
+def has_zone(dtype: Any) -> bool:
+    """Whether this is pandas' type of dates in a time zone. What it stores is UTC."""
+    return getattr(dtype, "tz", None) is not None
 
 
 def arrow_dtype(dtype: Any) -> np.dtype[Any] | None:
-    """The numpy type for one of pandas' types of Arrow, if it is one of numbers, dates without a zone or
-    in UTC, or times."""
+    """The numpy type for one of pandas' types of Arrow, if it is one of numbers, dates or times. Dates in a zone are stored
+    in UTC."""
     import pyarrow  # type: ignore[import-untyped, unused-ignore]
 
     own, types = dtype.pyarrow_dtype, pyarrow.types
     if types.is_timestamp(own):
-        return None if own.tz is not None and own.tz.lower() not in _UTC else np.dtype(f"M8[{own.unit}]")
+        return np.dtype(f"M8[{own.unit}]")
     if types.is_duration(own) or types.is_time(own):
         return np.dtype(f"m8[{own.unit}]")
     if types.is_date(own):
@@ -64,7 +60,7 @@ def of_extension(values: Any) -> tuple[Any, AnyArray]:
     elif isinstance(getattr(dtype, "numpy_dtype", None), np.dtype) and dtype.numpy_dtype.kind in "iufb":
         own = dtype.numpy_dtype
         return array.to_numpy(dtype=own, na_value=own.type(0)), missing
-    if is_utc(dtype):
+    if has_zone(dtype):
         return array.asi8.view(f"M8[{dtype.unit}]"), missing
     if hasattr(dtype, "categories"):
         # pandas would make reals of integers beside a missing one.

@@ -13,7 +13,7 @@ from . import _tdb
 from ._columns import pack
 from ._domains import dimension_for
 from ._errors import QueryError
-from ._extension import arrow_dtype, is_binary, is_text_of_pandas, is_utc, of_extension
+from ._extension import arrow_dtype, has_zone, is_binary, is_text_of_pandas, of_extension
 from ._schema import Attribute, Dimension, Enumeration, Field, Filters
 from ._types import AnyArray, is_text
 
@@ -24,11 +24,10 @@ _KINDS = {
 }
 #: The same for types of pandas, by their class.
 _CLASSES = {
-    "DatetimeTZDtype": 'arrays have dates in UTC, and no other time zones: .dt.tz_convert("UTC") makes such dates of it',
     "PeriodDtype": "convert it with .dt.to_timestamp()",
     "IntervalDtype": "make its two ends columns of their own (.array.left, .array.right)",
     "SparseDtype": "convert it with .sparse.to_dense()",
-    "ArrowDtype": "convert it to numbers, dates without a zone, texts or bytes with .astype; lists of numbers are taken by tdb.from_arrow",
+    "ArrowDtype": "convert it to numbers, dates, texts or bytes with .astype; lists of numbers are taken by tdb.from_arrow",
 }
 #: The same for objects of Python, by their class.
 _OBJECTS = {
@@ -120,7 +119,7 @@ def _cells(name: str, column: pd.Series[Any]) -> tuple[Any, AnyArray | None]:
     if isinstance(dtype, pd.ArrowDtype):
         if arrow_dtype(dtype) is not None or is_binary(dtype):
             return of_extension(column)
-    elif is_utc(dtype) or (isinstance(getattr(dtype, "numpy_dtype", None), np.dtype) and dtype.numpy_dtype.kind in "iufb"):
+    elif has_zone(dtype) or (isinstance(getattr(dtype, "numpy_dtype", None), np.dtype) and dtype.numpy_dtype.kind in "iufb"):
         return of_extension(column)
     raise _refused(name, dtype, _CLASSES.get(type(dtype).__name__, _OTHERWISE))
 

@@ -17,6 +17,7 @@ from ._errors import QueryError
 from ._frames import attribute_of, dimension_of
 from ._schema import Filters, Schema
 from ._types import AnyArray, Time, decode_value, encode_value, encoding, milliseconds, nearest_unit
+from ._zones import Zone, zone_entry, zone_of, zones_of
 
 if TYPE_CHECKING:
     from ._read import Read
@@ -57,7 +58,17 @@ def _with_own_index(read: Read, frame: pd.DataFrame) -> pd.DataFrame:
 
 def to_frame(array: Array, columns: Sequence[Column]) -> pd.DataFrame:
     """Columns as a table."""
-    return pd.DataFrame({column.name: _series(array, column) for column in columns})
+    zones = zones_of(array, [column.name for column in columns])
+    return pd.DataFrame({column.name: _in_zone(_series(array, column), zones.get(column.name)) for column in columns})
+
+
+def _in_zone(values: Any, zone: Zone | None) -> Any:
+    """Dates in UTC as those of a zone."""
+    if zone is None:
+        return values
+    if isinstance(values, pd.Categorical):
+        return values.rename_categories(pd.DatetimeIndex(values.categories).tz_localize("UTC").tz_convert(zone))
+    return pd.DatetimeIndex(values).tz_localize("UTC").tz_convert(zone)
 
 
 def _series(array: Array, column: Column) -> Any:
@@ -142,6 +153,7 @@ def from_pandas(
     index of the table does: under its name, or as ``__tiledb_rows``. An index without a name that only counts the rows
     becomes their numbers in the dimension ``__tiledb_rows``; with ``sparse=False`` the array is then a dense one, whose cells
     are the rows. :meth:`Read.to_pandas` makes an index of what was one. Categorical columns become enumerated attributes.
+    Dates in a time zone are stored in UTC, and the metadata of the array says the zone.
 
     Dimensions have room for later rows, as in the command's import: dates the years 1 to 9999. ``full_domain=True`` gives them the
     whole range of their type, as do tables without rows, and ``full_domain=False`` ends them with the rows that there are. What arrays
@@ -165,6 +177,7 @@ def from_pandas(
     dense = sparse is False
     full = full_domain if len(frame) else True
     columns, rows = [(name, frame[name]) for name in frame.columns], len(frame)
+    zones = {name: zone for name, column in columns if (zone := zone_of(name, column.dtype)) is not None}
     named = [dimension_of(name, frame[name], tile, full) for name in index]
     if not index:
         named = [(rows_of(rows, tile, full is not False and not dense), np.arange(rows, dtype=np.uint64))]
@@ -189,6 +202,7 @@ def from_pandas(
     where = place(uri, storage, key, threads)
     said, time = json.dumps(schema.to_json()), None if at is None else milliseconds(at)
     metadata = [(INDEX.encode(), *encode_value(json.dumps(types)))] if types else []
+    metadata += [zone_entry(name, name in index, zone) for name, zone in zones.items()]
     _tdb.create_filled(where, said, values_of, given, box, "refuse", time, metadata)
     return Array(where)
 

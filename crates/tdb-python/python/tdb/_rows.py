@@ -9,7 +9,7 @@ import numpy as np
 
 from ._domains import ROWS
 from ._errors import WriteError
-from ._extension import arrow_dtype, is_binary, is_text_of_pandas, is_utc
+from ._extension import arrow_dtype, has_zone, is_binary, is_text_of_pandas
 from ._types import number_dtype
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _is_plain(dtype: Any) -> bool:
     if hasattr(dtype, "pyarrow_dtype"):
         return arrow_dtype(dtype) is not None or is_binary(dtype) or is_text_of_pandas(dtype)
     own = getattr(dtype, "numpy_dtype", None)
-    return is_text_of_pandas(dtype) or is_utc(dtype) or hasattr(dtype, "categories") or isinstance(own, np.dtype)
+    return is_text_of_pandas(dtype) or has_zone(dtype) or hasattr(dtype, "categories") or isinstance(own, np.dtype)
 
 
 def columns_of_frame(array: Array, frame: Any) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _is_cast(pyarrow: Any, given: Any, target: Any, casting: str) -> bool:
     """Whether a column is cast, as columns of numpy are; what is not is left to the write, which takes or refuses it."""
     types = pyarrow.types
     if types.is_timestamp(target):
-        return bool((types.is_timestamp(given) and (given.tz is None or given.tz.lower() in ("utc", "+00:00"))) or types.is_date(given))
+        return bool(types.is_timestamp(given) or types.is_date(given))
     if types.is_duration(target):
         return bool(types.is_duration(given))
     if types.is_integer(target):

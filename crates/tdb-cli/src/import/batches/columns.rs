@@ -2,7 +2,7 @@
 //! with a zone.
 
 use tdb_array::Array;
-use tdb_array::schema::{ArraySchema, FieldKind, TIMEZONE, field_key};
+use tdb_array::schema::{ArraySchema, FieldKind, field_key};
 use tdb_array::write::MetadataChanges;
 use tdb_arrow::arrow_schema::{DataType, Field, Schema};
 use tdb_arrow::metadata::{CELL_VAL_NUM, DATATYPE};
@@ -47,15 +47,12 @@ fn factor(scale: &str) -> Option<f64> {
 
 /// The metadata of a new array: the zones of its times, and the factors of its decimals.
 pub(super) fn metadata(arrow: &Schema, schema: &ArraySchema) -> MetadataChanges {
-    let mut changes = MetadataChanges::new();
+    let mut changes = tdb_arrow::metadata::zone_changes(arrow, schema);
     for field in arrow.fields() {
         let Some(own) = schema.field(field.name()) else { continue };
-        let key = |key| field_key(own.name, matches!(own.kind, FieldKind::Dimension(_)), key);
-        if let DataType::Timestamp(_, Some(zone)) = field.data_type() {
-            changes = changes.put_text(key(TIMEZONE), zone);
-        }
         if let Some(factor) = field.metadata().get(SCALE).and_then(|scale| factor(scale)) {
-            changes = changes.put_values(key(SCALE_FACTOR), Datatype::Float64, &[factor]);
+            let key = field_key(own.name, matches!(own.kind, FieldKind::Dimension(_)), SCALE_FACTOR);
+            changes = changes.put_values(key, Datatype::Float64, &[factor]);
         }
     }
     changes
