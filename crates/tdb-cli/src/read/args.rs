@@ -21,8 +21,9 @@ characters with a special meaning. In ranges and points quotes may be left out; 
 Both ends of a range are included, an empty end is open, a single value is a range of one, and the separator may be .. \
 or : between the ends. Ranges and points that reach out of the domain are cut to it.
 
-A condition compares fields with values, = (or ==) != < <= > >= in (..) not in (..) is null, is nan, is not null, joined by \
-and, or, not and parentheses. Here strings and dates must be in quotes, and so must names that are not plain words. A cell that is \
+A condition compares fields with values, = (or ==) != < <= > >= in (..) not in (..) between .. and .., is null, is nan, is not null, \
+joined by and, or, not and parentheses. A text is like 'JF%' if it begins with JF: % stands for any characters, _ for one, a backslash \
+before them for themselves. 1.5 is between two integers: x > 1.5 begins with 2, and x = 1.5 holds for none. Here strings and dates must be in quotes, and so must names that are not plain words. A cell that is \
 older than a field has the field's fill value, and satisfies no test of it, also not is null; tdb sql compares the fill value. Aggregates \
 are over the cells that satisfy the condition. They are read from statistics instead of data wherever these are exact.
 
