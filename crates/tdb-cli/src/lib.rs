@@ -1,7 +1,7 @@
 //! The `tdb` command: shows, reads, writes and maintains TileDB arrays without libtiledb.
 //!
 //! ```text
-//! tdb info ARRAY      properties of an array: schema, fragments, metadata
+//! tdb info ARRAY      properties of an array: schema, fragments, metadata; with `--all`, a tree
 //! tdb read ARRAY      its cells: as a table, CSV, JSON, or plain little-endian buffers
 //! tdb show ARRAY      a picture of them: on the terminal, as SVG or PNG
 //! tdb explain ARRAY   what a query would read, and what it can skip
@@ -56,6 +56,7 @@ mod copy;
 mod create;
 mod delete;
 mod dump;
+mod count;
 mod evolve;
 mod explain;
 mod export;
@@ -85,6 +86,7 @@ mod screen;
 mod shell;
 mod show;
 mod sql;
+mod sheet;
 mod suggest;
 mod table;
 mod temporary;
@@ -94,6 +96,7 @@ mod verify;
 mod write;
 
 use std::ffi::OsString;
+mod tree;
 use std::io::Write;
 
 use clap::{CommandFactory, Parser};
@@ -130,7 +133,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
 ) -> u8 {
     let result = match Args::try_parse_from(args) {
         Ok(args) => stores(&args).and_then(|stores| match args.command {
-            Command::Info(args) => info::run(&args, &stores, out),
+            Command::Info(args) => info::run(&args, &stores, screen, out),
             Command::Read(args) => read::run(&args, &stores, screen, out, err),
             Command::Show(args) => show::run(&args, &stores, screen, out, err),
             Command::Explain(args) => explain::run(&args, &stores, out, err),
@@ -140,8 +143,8 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Verify(args) => verify::run(&args, &stores, out),
             Command::Group(args) => group::run(&args, &stores, out),
             Command::Meta(args) => meta::run(&args, &stores, out),
-            Command::Log(args) => log::run(&args, &stores, out),
-            Command::Fragments(args) => fragments::run(&args, &stores, out),
+            Command::Log(args) => log::run(&args, &stores, screen, out),
+            Command::Fragments(args) => fragments::run(&args, &stores, screen, out),
             Command::Create(args) => create::run(&args, &stores, out),
             Command::Write(args) => write::run(&args, &stores, out),
             Command::Import(args) => import::run(&args, &stores, out, err),

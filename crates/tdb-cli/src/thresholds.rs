@@ -115,10 +115,16 @@ pub(crate) const MAX_FILL_WIDTH: usize = 60;
 /// one that has just been made may not be locked yet.
 pub(crate) const LEFTOVER_AGE: Duration = Duration::from_secs(60);
 /// The default memory of a copy.
+/// Characters that a column of text keeps on a terminal that is too narrow for all columns.
+pub(crate) const MIN_SHORTENED_WIDTH: usize = 8;
+/// Folders and groups in one another that a tree follows.
+pub(crate) const MAX_TREE_DEPTH: usize = 64;
 pub(crate) const COPY_MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
 /// Arrays of the working folder whose columns the prompt of SQL completes: more take noticeable
 /// time to open.
 #[cfg(feature = "sql")]
+/// Characters of a value of metadata that `tdb info --all` shows.
+pub(crate) const MAX_METADATA_WIDTH: usize = 60;
 pub(crate) const MAX_COMPLETED_ARRAYS: usize = 50;
 /// Bytes of a temporary file of a query that are read at once, as DataFusion does: parts of 8 KiB
 /// took longer to wait for than to read.

@@ -41,6 +41,7 @@ mod import_parallel;
 mod import_text;
 mod limits;
 mod log;
+mod info_all;
 mod ndjson;
 mod numbers;
 mod objects;
