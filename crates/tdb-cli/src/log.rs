@@ -87,7 +87,8 @@ pub(crate) fn what(event: &Event, schema: Option<&ArraySchema>) -> String {
         EventKind::Fragment(Some(array_type)) | EventKind::ConsolidatedFragment(Some(array_type)) => {
             format!("{array_type} {word}")
         }
-        EventKind::Delete(Some(condition)) | EventKind::Update(Some(condition)) => {
+        EventKind::Delete(Some(kept)) => format!("{word} where {}", condition::removed_text(kept, schema)),
+        EventKind::Update(Some(condition)) => {
             format!("{word} all but {}", condition::text(condition, schema))
         }
         EventKind::Commits(list) => format!("{word} of {}", list.len()),

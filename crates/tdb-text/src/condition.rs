@@ -129,6 +129,42 @@ pub fn text(condition: &Condition, schema: Option<&ArraySchema>) -> String {
     }
 }
 
+/// What a delete removes, in words: the stored condition says which cells it keeps. Cells for which
+/// that is unknown, because a value is null or NaN, or older than the field, are removed, too.
+pub fn removed_text(kept: &Condition, schema: Option<&ArraySchema>) -> String {
+    let unknown = if may_be_unknown(kept, schema) { ", or unknown" } else { "" };
+    format!("{}{unknown}", text(&negated(kept), schema))
+}
+
+fn negated(condition: &Condition) -> Condition {
+    match condition {
+        Condition::Value { field, comparison, operands } => Condition::Value {
+            field: field.clone(),
+            comparison: comparison.negated(),
+            operands: operands.clone(),
+        },
+        Condition::Expression { junction: Junction::Not, children } => match children.as_slice() {
+            [child] => child.clone(),
+            _ => Condition::Expression { junction: Junction::Or, children: children.clone() },
+        },
+        Condition::Expression { junction, children } => Condition::Expression {
+            junction: if *junction == Junction::And { Junction::Or } else { Junction::And },
+            children: children.iter().map(negated).collect(),
+        },
+    }
+}
+
+/// Whether the schema allows cells for which a condition is unknown.
+fn may_be_unknown(condition: &Condition, schema: Option<&ArraySchema>) -> bool {
+    match condition {
+        Condition::Expression { children, .. } => children.iter().any(|child| may_be_unknown(child, schema)),
+        Condition::Value { field, .. } => {
+            let own = schema.and_then(|schema| schema.field(field));
+            own.is_none_or(|own| own.nullable || own.datatype.physical().is_float())
+        }
+    }
+}
+
 fn operand_text(operand: &[u8], field: Option<&Field<'_>>) -> String {
     match field {
         _ if operand.is_empty() => "null or empty".to_owned(),
