@@ -134,6 +134,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
     let result = match Args::try_parse_from(args) {
         Ok(args) => stores(&args).and_then(|stores| match args.command {
             Command::Info(args) => info::run(&args, &stores, screen, out),
+            Command::Read(args) if args.is_export() => export::of_read(args, &stores, screen, out, err),
             Command::Read(args) => read::run(&args, &stores, screen, out, err),
             Command::Show(args) => show::run(&args, &stores, screen, out, err),
             Command::Explain(args) => explain::run(&args, &stores, out, err),
@@ -148,7 +149,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Create(args) => create::run(&args, &stores, out),
             Command::Write(args) => write::run(&args, &stores, out),
             Command::Import(args) => import::run(&args, &stores, out, err),
-            Command::Export(args) => export::run(&args, &stores, screen.is_some(), out, err),
+            Command::Export(args) => export::run(args, &stores, screen, out, err),
             Command::Copy(args) => copy::run(&args, &stores, out, err),
             Command::Delete(args) => delete::run(&args, &stores, out, err),
             Command::Evolve(args) => evolve::run(&args, &stores, out),
