@@ -23,6 +23,7 @@ use tdb_text::suggest::hint;
 use self::boxes::DenseBox;
 use self::cells::{copy_dense, copy_sparse};
 use crate::args::{ChangeArgs, KeyArgs, RangeArgs, WindowArgs};
+use crate::count::count;
 use crate::create::parse_version;
 use crate::failure::{Failure, Result};
 use crate::notes;
@@ -161,7 +162,7 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write, err: &m
         let [source, target] = [source, target].map(|place| shown(place));
         writeln!(out, "{:#}", json!({"source": source, "target": target, "cells": cells}))?;
     } else {
-        writeln!(out, "{cells} cells copied")?;
+        writeln!(out, "{} copied", count(cells, "cell"))?;
     }
     Ok(())
 }
