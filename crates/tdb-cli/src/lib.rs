@@ -23,6 +23,7 @@
 //! tdb consolidate     combines many files into few
 //! tdb vacuum          removes replaced files
 //! tdb publish OBJECT  writes the manifest that plain web servers need
+//! tdb ls, rm, mv      arrays and groups in folders: listed, removed, renamed
 //! tdb completions     prints a script that completes commands in a shell
 //! tdb man DIR         writes manual pages
 //! ```
@@ -53,10 +54,10 @@ mod command;
 mod compress;
 mod condition;
 mod copy;
+mod count;
 mod create;
 mod delete;
 mod dump;
-mod count;
 mod evolve;
 mod explain;
 mod export;
@@ -83,20 +84,21 @@ mod publish;
 mod ranges;
 mod read;
 mod screen;
+mod sheet;
 mod shell;
 mod show;
 mod sql;
-mod sheet;
+mod store_error;
 mod suggest;
 mod table;
 mod temporary;
 mod thresholds;
 mod trace;
+mod tree;
 mod verify;
 mod write;
 
 use std::ffi::OsString;
-mod tree;
 use std::io::Write;
 
 use clap::{CommandFactory, Parser};

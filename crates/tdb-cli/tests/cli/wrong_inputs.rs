@@ -53,7 +53,7 @@ const FIELDS: &[Wrong] = &[
     (&["read", "@/people", "--aggregate", "sum(heigth)"], 2, &["did you mean \"height\"?"]),
     (&["delete", "@/people", "--where", "heigth > 1"], 2, &["did you mean \"height\"?"]),
     (&["evolve", "@/people", "--drop", "heigth"], 1, &["did you mean \"height\"?"]),
-    (&["evolve", "@/people", "--add", "wind"], 2, &["NAME:TYPE, such as 'wind:float32'"]),
+    (&["evolve", "@/people", "--add", "wind"], 2, &["NAME=TYPE, such as 'wind=float32'"]),
     (&["evolve", "@/people", "--extend-enum", "colours=red"], 2, &["no enumeration", "the array has none"]),
     (&["evolve", "@/people", "--expand", "idd=1:2"], 2, &["did you mean \"id\"?"]),
     (&["import", "@/new", "@/people.csv", "--dims", "idd"], 2, &["did you mean \"id\"?"]),
