@@ -24,6 +24,7 @@
 //! tdb vacuum          removes replaced files
 //! tdb publish OBJECT  writes the manifest that plain web servers need
 //! tdb ls, rm, mv      arrays and groups in folders: listed, removed, renamed
+//! tdb browse PLACE    arrays, groups and folders on a terminal (with the feature `browse`)
 //! tdb completions     prints a script that completes commands in a shell
 //! tdb man DIR         writes manual pages
 //! ```
@@ -48,6 +49,7 @@
 
 mod args;
 mod bounds;
+mod browse;
 mod buffers;
 mod cluster;
 mod command;
@@ -161,6 +163,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Ls(args) => objects::ls(&args, &stores, out),
             Command::Rm(args) => objects::rm(&args, &stores, out),
             Command::Mv(args) => objects::mv(&args, &stores, out),
+            Command::Browse(args) => browse::run(args, stores, screen, out),
             Command::Completions(args) => shell::completions(&args, Args::command(), out),
             Command::Man(args) => shell::man(&args, Args::command()),
         }),

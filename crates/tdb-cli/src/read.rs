@@ -10,8 +10,8 @@ mod limit;
 mod ndjson;
 mod preview;
 mod raw;
-mod rows;
-mod shown;
+pub(crate) mod rows;
+pub(crate) mod shown;
 mod spool;
 
 use std::io::{self, IsTerminal, Write};
@@ -342,6 +342,12 @@ fn columns(
     let others = fields.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>();
     names.extend(others);
     (coordinates, Some(names))
+}
+
+/// The names of all columns of a table: coordinates, and then attributes.
+#[cfg(feature = "browse")]
+pub(crate) fn all_columns(schema: &ArraySchema) -> Vec<String> {
+    coordinate_names(schema).into_iter().chain(attribute_names(schema)).collect()
 }
 
 /// The dimensions; if a name is that of a dimension and an attribute, it means the attribute.

@@ -278,3 +278,15 @@ fn several_files_are_dumped_one_after_the_other() {
     assert_eq!((&json[0]["file"], &json[1]["kind"]), (&first.into(), &"schema".into()));
     refused(&["dump", "/no/such/file", first], 1, "/no/such/file");
 }
+
+#[test]
+fn browse_is_known_in_every_build() {
+    assert!(said(&["browse", "--help"]).contains("Look around in arrays, groups and folders"));
+    if !cfg!(feature = "browse") {
+        let refused = tdb(&["browse"]);
+        crate::common::assert_fails(
+            &refused,
+            &["the feature browse", "cargo install tdb-cli --features browse"],
+        );
+    }
+}

@@ -7,6 +7,8 @@
     reason = "a test that panics has failed, as it should"
 )]
 
+#[cfg(all(unix, feature = "browse"))]
+mod browse;
 mod changes;
 mod cluster;
 mod command;
@@ -66,6 +68,8 @@ mod sql_prompt;
 mod sql_results;
 mod streams;
 mod times;
+#[cfg(all(unix, any(feature = "browse", feature = "sql")))]
+mod typist;
 mod verbose;
 mod words;
 mod wrong_inputs;
