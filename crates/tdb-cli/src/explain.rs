@@ -245,7 +245,14 @@ pub(crate) fn write_stats(stats: &QueryStats, err: &mut dyn Write) -> Result {
     writeln!(err, "copied after they were decoded: {} bytes", stats.bytes_copied)?;
     writeln!(err, "cells compared with the ranges: {}", stats.cells_tested)?;
     let QueryStats { sections, select, order, decode, total, .. } = stats;
-    writeln!(err, "time: {total:.1?}; finding cells {select:.1?}, order {order:.1?}, fields {decode:.1?}")?;
+    // Aggregates have no time as a whole. Parts may be longer than it: threads work side by side.
+    if !total.is_zero() {
+        writeln!(err, "time: {total:.1?}")?;
+    }
+    writeln!(
+        err,
+        "of all threads together: finding cells {select:.1?}, order {order:.1?}, fields {decode:.1?}"
+    )?;
     writeln!(err, "of which for sections of fragment metadata: {sections:.1?}")?;
     Ok(())
 }
