@@ -1,6 +1,8 @@
 //! Checks conditions against an array: the fields they name, their operands in the bytes of those
 //! fields, and the form that delete files contain.
 
+mod like;
+
 use core::slice;
 use std::collections::HashMap;
 
@@ -14,6 +16,8 @@ use crate::expression::{
     ConditionError, ConditionErrorKind as Kind, MAX_INTEGER, Operand, Place, Predicate, QueryCondition, Tree,
 };
 use crate::{Error, OrInternal, QueryError, Result};
+
+pub use self::like::{Like, like, unpadded};
 
 /// The parts of an array that are needed to check a condition.
 pub trait ConditionTarget {
@@ -54,10 +58,31 @@ fn stored(tree: &Tree, array: &impl ConditionTarget) -> Result<Condition> {
 fn value(name: &str, place: Place, predicate: &Predicate, array: &impl ConditionTarget) -> Result<Condition> {
     let at = |place, kind| QueryError::Condition(ConditionError::at(place, kind));
     let field = field_of(array, name, place)?;
-    let Predicate::Compare { comparison, operands } = predicate else {
-        let what = if matches!(predicate, Predicate::Nan { .. }) { "NaN" } else { "null" };
+    let refused = |what: &str| {
         let why = format!("delete conditions cannot test whether a field is {what}");
-        return Err(at(place, Kind::Operand { why }).into());
+        Err(at(place, Kind::Operand { why }).into())
+    };
+    let (comparison, operands) = match predicate {
+        Predicate::Compare { comparison, operands } => (comparison, operands),
+        Predicate::Null { .. } => return refused("null"),
+        Predicate::Nan { .. } => return refused("NaN"),
+        Predicate::Like { pattern, is } => {
+            let like = match like(array, &field, place, pattern)? {
+                Like::Codes(codes) => {
+                    let comparison = Comparison::In;
+                    Condition::Value { field: name.to_owned(), comparison, operands: codes }
+                }
+                Like::Text => match like::as_order(name, pattern) {
+                    Some(tree) => stored(&tree, array)?,
+                    None => return refused("like a pattern, unless % is at its end and nowhere else"),
+                },
+            };
+            return Ok(if *is {
+                like
+            } else {
+                Condition::Expression { junction: Junction::Not, children: vec![like] }
+            });
+        }
     };
     let mut comparison = *comparison;
     let values = match enumeration_of(array, &field)? {
@@ -156,13 +181,16 @@ pub fn indices(
             wanted.iter().map(all).collect()
         }
     };
-    // No cell can have an index that is too large for the attribute's type.
-    let (_, max) = integer_limits(field.datatype);
-    let bytes = |index: usize| {
-        let index = i128::try_from(index).ok().filter(|index| *index <= max)?;
-        index.to_le_bytes().get(..field.datatype.size()).map(<[u8]>::to_vec)
-    };
+    let bytes = |index| code(field.datatype, index);
     Ok(indices.into_iter().map(|own| own.into_iter().filter_map(bytes).collect()).collect())
+}
+
+/// The index of a value in the bytes of a field. No cell can have one that is too large for the
+/// field's type.
+fn code(datatype: Datatype, index: usize) -> Option<Vec<u8>> {
+    let (_, max) = integer_limits(datatype);
+    let index = i128::try_from(index).ok().filter(|index| *index <= max)?;
+    index.to_le_bytes().get(..datatype.size()).map(<[u8]>::to_vec)
 }
 
 /// The members of a set of reals, whose bits are compared, that make the set say what `=` says of

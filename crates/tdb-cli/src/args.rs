@@ -73,8 +73,10 @@ impl LockArgs {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Order {
     /// The last dimension varies fastest.
+    #[value(alias = "row-major")]
     Row,
     /// The first dimension varies fastest.
+    #[value(alias = "col-major")]
     Col,
     /// Tile by tile, as stored.
     Global,

@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::browse::BrowseArgs;
 use crate::cluster::ClusterArgs;
 use crate::copy::CopyArgs;
 use crate::create::CreateArgs;
@@ -67,6 +68,7 @@ pub(crate) enum Command {
     Ls(LsArgs),
     Rm(RmArgs),
     Mv(MvArgs),
+    Browse(BrowseArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -83,6 +85,7 @@ impl Command {
             | Self::Explain(_)
             | Self::Export(_)
             | Self::Sql(_)
+            | Self::Browse(_)
             | Self::Cluster(_) => true,
             Self::Group(args) => args.change.is_none(),
             Self::Meta(args) => args.change.is_none(),

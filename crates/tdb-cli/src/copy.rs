@@ -25,6 +25,7 @@ use self::boxes::DenseBox;
 use self::cells::{copy_dense, copy_sparse};
 use crate::args::{ChangeArgs, KeyArgs, RangeArgs, WindowArgs};
 use crate::condition;
+use crate::count::count;
 use crate::create::parse_version;
 use crate::failure::{Failure, Result};
 use crate::notes;
@@ -172,7 +173,7 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write, err: &m
         let [source, target] = [source, target].map(|place| shown(place));
         writeln!(out, "{:#}", json!({"source": source, "target": target, "cells": cells}))?;
     } else {
-        writeln!(out, "{cells} cells copied")?;
+        writeln!(out, "{} copied", count(cells, "cell"))?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use tdb_array::{Array, ArrayWriter, OpenOptions, TimeWindow};
 
 use crate::args::ChangeArgs;
 use crate::condition;
+use crate::count::count;
 use crate::failure::{Failure, Result, one_line};
 use crate::notes;
 use crate::place::{Stores, shown};
@@ -115,7 +116,7 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: 
         writeln!(out, "condition: {}", one_line(&instants))?;
     }
     let line = match (key, &counts) {
-        (Some(key), Some(counts)) => format!("{} of {} cells deleted by {key}", counts.removed, counts.cells),
+        (Some(key), Some(counts)) => format!("{} deleted by {key}", share(counts.removed, counts.cells)),
         (Some(key), None) => format!("cells deleted by {key}"),
         (None, counts) => counts.as_ref().map(described).unwrap_or_default(),
     };
@@ -160,8 +161,8 @@ impl DeleteArgs {
             return Ok(writeln!(out, "{object:#}")?);
         }
         let line = match key {
-            Some(key) => format!("{deleted} of {cells} cells deleted by {key}"),
-            None if self.dry_run => format!("{deleted} of {cells} cells would be deleted"),
+            Some(key) => format!("{} deleted by {key}", share(deleted, cells)),
+            None if self.dry_run => format!("{} would be deleted", share(deleted, cells)),
             None => "no cell satisfies the condition".to_owned(),
         };
         Ok(writeln!(out, "{line}")?)
@@ -184,15 +185,21 @@ fn described(counts: &DeleteCounts) -> String {
         0 => String::new(),
         unknown => format!(", {unknown} of them only because the condition is unknown for them"),
     };
-    format!("{} of {} cells would be deleted{unknown}", counts.removed, counts.cells)
+    format!("{} would be deleted{unknown}", share(counts.removed, counts.cells))
 }
 
 /// The reason for which a delete is refused.
 fn refusal(counts: &DeleteCounts) -> String {
     let unknown = counts.unknown();
     format!(
-        "in addition to the {} cells that satisfy the condition, {unknown} cells would be deleted that are null or NaN in one of its \
-         fields, or older than that field; --by-coordinates spares them, --unknown-too deletes them",
-        counts.satisfying
+        "in addition to the {} that the condition finds, {} would be deleted, null or NaN in one of its fields, or older than that \
+         field; --by-coordinates spares these, --unknown-too deletes them",
+        count(counts.satisfying, "cell"),
+        count(unknown, "cell")
     )
+}
+
+/// Some cells of all.
+fn share(some: u64, all: u64) -> String {
+    format!("{some} of {}", count(all, "cell"))
 }

@@ -33,51 +33,68 @@ its bytes in hexadecimal and, if it is more than bytes, its exact value.
 
 Examples:
   tdb dump weather/__schema/__1577836800000_1577836800000_0123456789abcdef0123456789abcdef
+  tdb dump weather/__schema/*
   tdb dump weather/__fragments/*/__fragment_metadata.tdb --json
   tdb dump stray.tdb --kind schema")]
 pub(crate) struct DumpArgs {
-    /// The file.
-    file: PathBuf,
+    /// The file, or several.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// What kind of file it is.
     #[arg(long, value_enum)]
     kind: Option<Kind>,
     #[command(flatten)]
     key: KeyArgs,
-    /// Print one JSON object.
+    /// Print one JSON object, or of several files a list of them.
     #[arg(long)]
     json: bool,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Result {
-    let file = stores.read(&args.file)?;
     let key = args.key.key()?;
-    let kind = args.kind.or_else(|| kind::of(&args.file)).or_else(|| kind::sniff(&file));
-    let kind = kind.filter(|_| !file.is_empty());
-    let mut blocks = explain(&args.file, &file, kind, ArrayAccess { stores, key: key.as_ref() });
-    rest::add(&mut blocks, &file);
-    if args.json {
-        let name = kind.and_then(|kind| Some(kind.to_possible_value()?.get_name().to_owned()));
-        let object = json!({
-            "file": shown(&args.file),
-            "kind": name,
-            "size": file.len(),
-            "blocks": blocks.iter().map(|block| block_json(block, &file)).collect::<Vec<_>>(),
-        });
-        writeln!(out, "{object:#}")?;
-    } else {
-        for (index, block) in blocks.iter().enumerate() {
-            if index > 0 {
-                writeln!(out)?;
+    let several = args.files.len() > 1;
+    let mut objects = Vec::new();
+    let mut troubles = Vec::new();
+    for (index, path) in args.files.iter().enumerate() {
+        let file = stores.read(path)?;
+        let kind = args.kind.or_else(|| kind::of(path)).or_else(|| kind::sniff(&file));
+        let kind = kind.filter(|_| !file.is_empty());
+        let mut blocks = explain(path, &file, kind, ArrayAccess { stores, key: key.as_ref() });
+        rest::add(&mut blocks, &file);
+        if args.json {
+            let name = kind.and_then(|kind| Some(kind.to_possible_value()?.get_name().to_owned()));
+            objects.push(json!({
+                "file": shown(path),
+                "kind": name,
+                "size": file.len(),
+                "blocks": blocks.iter().map(|block| block_json(block, &file)).collect::<Vec<_>>(),
+            }));
+        } else {
+            if several {
+                writeln!(out, "{}{}:", if index > 0 { "\n" } else { "" }, one_line(&shown(path)))?;
             }
-            write_block(block, &file, out)?;
+            for (index, block) in blocks.iter().enumerate() {
+                if index > 0 {
+                    writeln!(out)?;
+                }
+                write_block(block, &file, out)?;
+            }
+        }
+        if let Some((block, trouble)) = blocks.iter().find_map(|block| Some((block, block.trouble.as_ref()?)))
+        {
+            let what = format!("{}: {} ({})", block.title, trouble.what, block.place(trouble.offset));
+            troubles.push(Failure::at(path, what));
         }
     }
-    match blocks.iter().find_map(|block| Some((block, block.trouble.as_ref()?))) {
-        Some((block, trouble)) => {
+    if args.json {
+        let all = if several { Value::Array(objects) } else { objects.pop().unwrap_or_default() };
+        writeln!(out, "{all:#}")?;
+    }
+    match troubles.into_iter().next() {
+        Some(first) => {
             out.flush()?;
-            let what = format!("{}: {} ({})", block.title, trouble.what, block.place(trouble.offset));
-            Err(Failure::at(&args.file, what))
+            Err(first)
         }
         None => Ok(()),
     }

@@ -21,11 +21,11 @@ use crate::ranges::{parse_named, parse_names};
 
 /// The text after the options in the help.
 const HELP: &str = "\
-An attribute is NAME:TYPE. After the type, [] means cells of variable length, [N] means N values per cell, and ? means that cells \
+An attribute is NAME=TYPE, as in tdb import --types; NAME:TYPE is the same. After the type, [] means cells of variable length, [N] means N values per cell, and ? means that cells \
 may be null. Texts and bytes are of variable length, other cells have one value. tdb create --help lists the datatypes.
 
 Examples:
-  tdb evolve weather --add 'wind:float32?' --add 'note:string_utf8' --drop pressure
+  tdb evolve weather --add 'wind=float32?' --add 'note=string_utf8' --drop pressure
   tdb evolve weather --extend-enum 'colours=pink,teal'
   tdb evolve weather --expand 'time=2020-01-01..2031-01-01'
   tdb evolve weather --upgrade";
@@ -40,7 +40,7 @@ pub(crate) struct EvolveArgs {
     /// Folder of the array.
     pub(crate) array: PathBuf,
     /// Add an attribute: its name, and a datatype.
-    #[arg(long, value_name = "NAME:TYPE")]
+    #[arg(long, value_name = "NAME=TYPE")]
     add: Vec<String>,
     /// Drop an attribute.
     #[arg(long, value_name = "NAME")]
@@ -134,10 +134,11 @@ fn is_of(key: &[u8], attribute: &str) -> bool {
     behind.is_some_and(|property| !property.contains(&b'.'))
 }
 
-/// Parses `NAME:TYPE`, optionally followed by `[]`, `[N]` and `?`.
+/// Parses `NAME=TYPE` or `NAME:TYPE`, optionally followed by `[]`, `[N]` and `?`.
 fn parse_attribute(text: &str) -> Result<Attribute, String> {
-    let (name, rest) =
-        text.rsplit_once(':').ok_or_else(|| format!("{text:?} is not NAME:TYPE, such as 'wind:float32'"))?;
+    let (name, rest) = text
+        .rsplit_once([':', '='])
+        .ok_or_else(|| format!("{text:?} is not NAME=TYPE, such as 'wind=float32'"))?;
     let (rest, nullable) = rest.strip_suffix('?').map_or((rest, false), |rest| (rest, true));
     let (kind, cells) = match rest.strip_suffix(']').and_then(|rest| rest.split_once('[')) {
         None => (rest, None),
@@ -233,6 +234,7 @@ mod tests {
         };
         assert_eq!(of("a:int32"), ("a".into(), "INT32", 1, false));
         assert_eq!(of("a:b:string_utf8[]?"), ("a:b".into(), "STRING_UTF8", u32::MAX, true));
+        assert_eq!(of("a=b=int32"), ("a=b".into(), "INT32", 1, false));
         assert_eq!(of("p:float64[2]"), ("p".into(), "FLOAT64", 2, false));
         assert_eq!(of("t:string"), ("t".into(), "STRING_UTF8", u32::MAX, false), "texts are of any length");
         assert_eq!(of("t:string[1]"), ("t".into(), "STRING_UTF8", 1, false));

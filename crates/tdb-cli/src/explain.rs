@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use clap::Args as Group;
 use serde_json::{Value, json};
 use tdb_array::query::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose, QueryStats};
+use tdb_codec::to_u64;
 use tdb_text::report::{explain_json, purpose};
 
 use crate::args::{KeyArgs, Order, RangeArgs, WindowArgs};
 use crate::condition;
+use crate::count::count;
 use crate::failure::{Result, one_line};
 use crate::notes;
 use crate::place::Stores;
@@ -72,7 +74,7 @@ pub(crate) fn run(args: &ExplainArgs, stores: &Stores, out: &mut dyn Write, err:
         query = query.order(order.into());
     }
     if let Some(fields) = &args.fields {
-        query = query.fields(ranges::parse_names(fields));
+        query = query.fields(ranges::parse_fields(array.schema(), fields));
     }
     let explain = query.clone().explain().map_err(failed)?;
     let mut took = None;
@@ -93,7 +95,7 @@ pub(crate) fn run(args: &ExplainArgs, stores: &Stores, out: &mut dyn Write, err:
     } else {
         write(&explain, out)?;
         if let Some((cells, stats)) = took {
-            writeln!(out, "run: {cells} cells")?;
+            writeln!(out, "run: {}", count(to_u64(cells), "cell"))?;
             write_stats(&stats, out)?;
         }
     }
@@ -172,8 +174,10 @@ fn write(explain: &Explain, out: &mut dyn Write) -> Result {
     let max = if explain.exact { "" } else { "at most " };
     writeln!(
         out,
-        "result: {max}{} cells, {max}{} bytes, {}",
-        explain.cells, explain.result_bytes, explain.order
+        "result: {max}{}, {max}{}, {}",
+        count(explain.cells, "cell"),
+        count(explain.result_bytes, "byte"),
+        explain.order
     )?;
     writeln!(out, "memory: about {} bytes", explain.memory_bytes)?;
     Ok(())
@@ -241,7 +245,14 @@ pub(crate) fn write_stats(stats: &QueryStats, err: &mut dyn Write) -> Result {
     writeln!(err, "copied after they were decoded: {} bytes", stats.bytes_copied)?;
     writeln!(err, "cells compared with the ranges: {}", stats.cells_tested)?;
     let QueryStats { sections, select, order, decode, total, .. } = stats;
-    writeln!(err, "time: {total:.1?}; finding cells {select:.1?}, order {order:.1?}, fields {decode:.1?}")?;
+    // Aggregates have no time as a whole. Parts may be longer than it: threads work side by side.
+    if !total.is_zero() {
+        writeln!(err, "time: {total:.1?}")?;
+    }
+    writeln!(
+        err,
+        "of all threads together: finding cells {select:.1?}, order {order:.1?}, fields {decode:.1?}"
+    )?;
     writeln!(err, "of which for sections of fragment metadata: {sections:.1?}")?;
     Ok(())
 }

@@ -16,12 +16,15 @@ use crate::args::{KeyArgs, Order, RangeArgs, WindowArgs, parse_threads};
 use crate::failure::Result;
 use crate::place::Stores;
 use crate::progress::ProgressArgs;
+use crate::read::{self, Format, ReadArgs, refuse};
+use crate::screen::Screen;
 
-/// Write the cells of an array, or of a part of it, to a Parquet or Arrow file.
+/// Write the cells of an array, or of a part of it, to a Parquet or Arrow file, or to a text.
 ///
-/// The file contains the array's schema, too: tdb import makes the same array of it. Memory is
-/// bounded whatever the size of the array, and the file is there only once it is complete. Builds
-/// with the feature convert have this command; tdb read --format csv writes text.
+/// A Parquet or Arrow file contains the array's schema, too: tdb import makes the same array of it.
+/// Memory is bounded whatever the size of the array, and the file is there only once it is
+/// complete. These need a build with the feature convert. A name that ends with .csv, .tsv, .json
+/// or .ndjson makes the text that tdb read --out makes.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Ranges and conditions are written as for tdb read. Of a dense array, the smallest box around all written cells is exported, or \
@@ -40,49 +43,116 @@ Examples:
   tdb export weather - | python -c 'import pyarrow, sys; print(pyarrow.ipc.open_stream(sys.stdin.buffer).read_all())'")]
 pub(crate) struct ExportArgs {
     /// Folder of the array.
-    array: PathBuf,
+    pub(crate) array: PathBuf,
     /// The new file; - for standard output.
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Fields to write, separated by commas (\, in a name). Default: all coordinates and
     /// attributes.
     #[arg(long, value_name = "A,B")]
-    fields: Option<String>,
+    pub(crate) fields: Option<String>,
     #[command(flatten)]
-    ranges: RangeArgs,
+    pub(crate) ranges: RangeArgs,
     /// Only cells that satisfy a condition; see tdb read.
     #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
-    condition: Option<String>,
+    pub(crate) condition: Option<String>,
     #[command(flatten)]
-    window: WindowArgs,
+    pub(crate) window: WindowArgs,
     #[command(flatten)]
-    key: KeyArgs,
+    pub(crate) key: KeyArgs,
     /// Order of the cells. Default: that of the tiles for dense arrays, unordered for sparse ones.
     #[arg(long, value_enum)]
-    order: Option<Order>,
+    pub(crate) order: Option<Order>,
     /// Format of the file. Default: from the ending of its name (.parquet, .pq, .arrow, .feather,
     /// .ipc, .arrows); on standard output, arrows.
     #[arg(long, value_enum)]
-    format: Option<ExportFormat>,
+    pub(crate) format: Option<ExportFormat>,
     /// How values are compressed. Default: zstd in Parquet files, none in Arrow files, which can
     /// then be mapped into memory.
     #[arg(long, value_enum)]
-    compression: Option<ExportCompression>,
+    pub(crate) compression: Option<ExportCompression>,
     /// Write the numbers and bytes that the array has, instead of values of enumerations, dates,
     /// booleans and text.
     #[arg(long)]
-    as_stored: bool,
+    pub(crate) as_stored: bool,
     /// Replace the file that is there, once the new one is complete.
     #[arg(long)]
-    force: bool,
+    pub(crate) force: bool,
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N", value_parser = parse_threads, allow_negative_numbers = true)]
-    threads: Option<NonZeroU16>,
+    pub(crate) threads: Option<NonZeroU16>,
     /// Keep memory below this, e.g. 2GiB or 500MB. Batches and row groups become smaller. Default:
     /// 1 GiB.
     #[arg(long, value_name = "SIZE")]
-    memory: Option<MemoryBudget>,
+    pub(crate) memory: Option<MemoryBudget>,
     #[command(flatten)]
-    progress: ProgressArgs,
+    pub(crate) progress: ProgressArgs,
+}
+
+impl ExportArgs {
+    /// The arguments of the export that a name after `tdb read --out` asks for.
+    fn of_read(args: ReadArgs) -> Result<Self> {
+        let not_there = [
+            ("--aggregate", args.aggregate.is_some()),
+            ("--group-by", args.group_by.is_some()),
+            ("--limit", args.limit.is_some()),
+            ("--all", args.all),
+            ("--codes", args.codes),
+            ("--values", args.values),
+            ("--stats", args.stats),
+        ];
+        refuse(&not_there, "a Parquet or Arrow file; other files are csv, tsv, json and ndjson")?;
+        Ok(Self {
+            array: args.array,
+            file: args.out.unwrap_or_default(),
+            fields: args.fields,
+            ranges: args.ranges,
+            condition: args.condition,
+            window: args.window,
+            key: args.key,
+            order: args.order,
+            format: None,
+            compression: None,
+            as_stored: false,
+            force: args.force,
+            threads: args.threads,
+            memory: args.memory,
+            progress: args.progress,
+        })
+    }
+
+    /// Whether the name of the file asks for text, as `tdb read` writes it.
+    fn is_text(&self) -> bool {
+        let ending = self.file.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+        self.format.is_none() && ending.is_some_and(|ending| Format::of_ending(&ending).is_some())
+    }
+
+    /// The arguments of the `tdb read` that writes this text.
+    fn into_read(self) -> Result<ReadArgs> {
+        let not_there = [("--compression", self.compression.is_some()), ("--as-stored", self.as_stored)];
+        refuse(&not_there, "a text; .parquet and .arrow files have it")?;
+        Ok(ReadArgs {
+            array: self.array,
+            fields: self.fields,
+            ranges: self.ranges,
+            condition: self.condition,
+            aggregate: None,
+            group_by: None,
+            window: self.window,
+            key: self.key,
+            order: self.order,
+            limit: None,
+            all: true,
+            threads: self.threads,
+            memory: self.memory,
+            progress: self.progress,
+            codes: false,
+            values: false,
+            stats: false,
+            format: None,
+            out: Some(self.file),
+            force: self.force,
+        })
+    }
 }
 
 /// A format of files that are exported.
@@ -108,20 +178,46 @@ pub(crate) enum ExportCompression {
     Snappy,
 }
 
-/// Without the feature, the command is known, and says how to get it.
-#[cfg(not(feature = "convert"))]
-pub(crate) fn run(_: &ExportArgs, _: &Stores, _: bool, _: &mut dyn Write, _: &mut dyn Write) -> Result {
-    Err(crate::failure::Failure::Failed(crate::features::NO_CONVERT.to_owned()))
-}
-
-/// Runs the command. `is_terminal` says whether standard output is one.
-#[cfg(feature = "convert")]
+/// Runs the command.
 pub(crate) fn run(
-    args: &ExportArgs,
+    args: ExportArgs,
     stores: &Stores,
-    is_terminal: bool,
+    screen: Option<Screen>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result {
-    convert::run(args, stores, is_terminal, out, err)
+    if args.is_text() {
+        read::run(&args.into_read()?, stores, screen, out, err)
+    } else {
+        convert(&args, stores, screen, out, err)
+    }
+}
+
+/// Runs the export that a name after `tdb read --out` asks for.
+pub(crate) fn of_read(
+    args: ReadArgs,
+    stores: &Stores,
+    screen: Option<Screen>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
+    convert(&ExportArgs::of_read(args)?, stores, screen, out, err)
+}
+
+/// Without the feature, the command is known, and says how to get it.
+#[cfg(not(feature = "convert"))]
+fn convert(_: &ExportArgs, _: &Stores, _: Option<Screen>, _: &mut dyn Write, _: &mut dyn Write) -> Result {
+    Err(crate::failure::Failure::Failed(crate::features::NO_CONVERT.to_owned()))
+}
+
+/// Makes a Parquet or Arrow file.
+#[cfg(feature = "convert")]
+fn convert(
+    args: &ExportArgs,
+    stores: &Stores,
+    screen: Option<Screen>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
+    convert::run(args, stores, screen.is_some(), out, err)
 }

@@ -9,6 +9,7 @@ use tdb_array::error::{
 use tdb_array::storage::without_secrets;
 use tdb_text::suggest::hint;
 
+use crate::store_error::in_words;
 use crate::suggest::hint_of_place;
 
 /// The command line is wrong, in general or for this array.
@@ -55,7 +56,7 @@ impl Failure {
 
     /// A failure about a file.
     pub(crate) fn at(path: &Path, what: impl core::fmt::Display) -> Self {
-        Self::Failed(format!("{}: {what}", path.display()))
+        Self::Failed(in_words(&format!("{}: {what}", path.display())).into_owned())
     }
 
     /// Help and version texts are not failures: they are written to `out`.
@@ -79,7 +80,7 @@ impl Failure {
             }
             tdb_array::Error::Write(error) => Self::at(path, error),
             tdb_array::Error::Internal(error) => Self::Fault(format!("{}: {error}", path.display())),
-            other => Self::Failed(format!("{other}{}", remedy_of(path, &other))),
+            other => Self::Failed(format!("{}{}", in_words(&other.to_string()), remedy_of(path, &other))),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The features that this build has, and the errors of those that it lacks.
 
 /// The features of the crate, and whether this build has them.
-pub(crate) const FEATURES: [(&str, bool); 14] = [
+pub(crate) const FEATURES: [(&str, bool); 15] = [
     ("gzip", cfg!(feature = "gzip")),
     ("zstd", cfg!(feature = "zstd")),
     ("zstd-rust", cfg!(feature = "zstd-rust")),
@@ -13,10 +13,15 @@ pub(crate) const FEATURES: [(&str, bool); 14] = [
     ("webp-lossy", cfg!(feature = "webp-lossy")),
     ("large-pages", cfg!(feature = "large-pages")),
     ("object-store", cfg!(feature = "object-store")),
+    ("browse", cfg!(feature = "browse")),
     ("convert", cfg!(feature = "convert")),
     ("sql", cfg!(feature = "sql")),
     ("cluster", cfg!(feature = "cluster")),
 ];
+
+/// The error of the command that needs the feature `browse`.
+#[cfg(not(feature = "browse"))]
+pub(crate) const NO_BROWSE: &str = "this build of tdb does not support browsing (the feature browse): cargo install tdb-cli --features browse";
 
 /// The error of commands that need the feature `convert`.
 #[cfg(not(feature = "convert"))]

@@ -2,14 +2,13 @@
 
 mod picture;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::json;
 use tdb_array::history::{Event, EventKind, History, history};
 use tdb_array::schema::{ArraySchema, Range};
-use tdb_text::calendar::span_text;
 use tdb_text::report::event_json;
 use tdb_text::value::{coordinate_json, interval_text};
 
@@ -17,7 +16,9 @@ use crate::args::KeyArgs;
 use crate::failure::{Failure, Result, one_line};
 use crate::log::{state_text, what};
 use crate::place::{Stores, shown};
-use crate::table::{self, Heading};
+use crate::screen::Screen;
+use crate::sheet::Sheet;
+use crate::table::Heading;
 
 /// Show the fragments of an array: when they were written, how large they are, and where their
 /// cells are.
@@ -41,7 +42,12 @@ pub(crate) struct FragmentsArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &FragmentsArgs, stores: &Stores, out: &mut dyn Write) -> Result {
+pub(crate) fn run(
+    args: &FragmentsArgs,
+    stores: &Stores,
+    screen: Option<Screen>,
+    out: &mut dyn Write,
+) -> Result {
     if let Some(path) = args.svg.as_ref().filter(|path| path.extension().is_none_or(|ending| ending != "svg"))
     {
         return Err(Failure::Usage(format!(
@@ -52,7 +58,7 @@ pub(crate) fn run(args: &FragmentsArgs, stores: &Stores, out: &mut dyn Write) ->
     let failed = |error| Failure::of_array(&args.array, error);
     let History { schema, mut events } =
         history(stores.storage(&args.array)?, args.key.key()?).map_err(failed)?;
-    events.retain(|event| matches!(event.kind, EventKind::Fragment(_) | EventKind::ConsolidatedFragment(_)));
+    events.retain(is_fragment);
     let schema = schema.as_deref();
     if let Some(path) = &args.svg {
         let picture = picture::draw(&shown(&args.array), schema, &events);
@@ -63,9 +69,16 @@ pub(crate) fn run(args: &FragmentsArgs, stores: &Stores, out: &mut dyn Write) ->
         let object = json!({ "array": shown(&args.array), "fragments": list });
         writeln!(out, "{object:#}")?;
     } else if args.svg.is_none() {
-        print(&events, schema, out)?;
+        let mut sheet = Sheet::new(out, screen);
+        print(&events, schema, &mut sheet)?;
+        sheet.end()?;
     }
     Ok(())
+}
+
+/// Whether an event of a history is a fragment.
+pub(crate) const fn is_fragment(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Fragment(_) | EventKind::ConsolidatedFragment(_))
 }
 
 fn with_bounds(event: &Event, schema: Option<&ArraySchema>) -> serde_json::Value {
@@ -81,7 +94,8 @@ fn with_bounds(event: &Event, schema: Option<&ArraySchema>) -> serde_json::Value
     object
 }
 
-fn print(events: &[Event], schema: Option<&ArraySchema>, out: &mut dyn Write) -> Result {
+/// Prints the events as a table.
+pub(crate) fn print(events: &[Event], schema: Option<&ArraySchema>, out: &mut Sheet<'_>) -> io::Result<()> {
     let headings = [
         Heading::left("when"),
         Heading::left("what"),
@@ -94,7 +108,7 @@ fn print(events: &[Event], schema: Option<&ArraySchema>, out: &mut dyn Write) ->
     let optional = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let row = |event: &Event| {
         vec![
-            optional(event.timestamps.map(|(first, last)| span_text(first, last))),
+            optional(event.timestamps.map(|(first, last)| out.span(first, last))),
             what(event, schema),
             optional(event.cells.map(|cells| cells.to_string())),
             event.bytes.to_string(),
@@ -103,8 +117,7 @@ fn print(events: &[Event], schema: Option<&ArraySchema>, out: &mut dyn Write) ->
             one_line(name_of(event)),
         ]
     };
-    table::write_rows(out, 0, &headings, &events.iter().map(row).collect::<Vec<_>>())?;
-    Ok(())
+    out.table(&headings, &events.iter().map(row).collect::<Vec<_>>())
 }
 
 /// The name of a fragment, without its folder.

@@ -1,7 +1,7 @@
 //! The `tdb` command: shows, reads, writes and maintains TileDB arrays without libtiledb.
 //!
 //! ```text
-//! tdb info ARRAY      properties of an array: schema, fragments, metadata
+//! tdb info ARRAY      properties of an array: schema, fragments, metadata; with `--all`, a tree
 //! tdb read ARRAY      its cells: as a table, CSV, JSON, or plain little-endian buffers
 //! tdb show ARRAY      a picture of them: on the terminal, as SVG or PNG
 //! tdb explain ARRAY   what a query would read, and what it can skip
@@ -23,6 +23,8 @@
 //! tdb consolidate     combines many files into few
 //! tdb vacuum          removes replaced files
 //! tdb publish OBJECT  writes the manifest that plain web servers need
+//! tdb ls, rm, mv      arrays and groups in folders: listed, removed, renamed
+//! tdb browse PLACE    arrays, groups and folders on a terminal (with the feature `browse`)
 //! tdb completions     prints a script that completes commands in a shell
 //! tdb man DIR         writes manual pages
 //! ```
@@ -47,12 +49,14 @@
 
 mod args;
 mod bounds;
+mod browse;
 mod buffers;
 mod cluster;
 mod command;
 mod compress;
 mod condition;
 mod copy;
+mod count;
 mod create;
 mod delete;
 mod dump;
@@ -82,14 +86,17 @@ mod publish;
 mod ranges;
 mod read;
 mod screen;
+mod sheet;
 mod shell;
 mod show;
 mod sql;
+mod store_error;
 mod suggest;
 mod table;
 mod temporary;
 mod thresholds;
 mod trace;
+mod tree;
 mod verify;
 mod write;
 
@@ -130,7 +137,8 @@ pub fn run_on<A: Into<OsString> + Clone>(
 ) -> u8 {
     let result = match Args::try_parse_from(args) {
         Ok(args) => stores(&args).and_then(|stores| match args.command {
-            Command::Info(args) => info::run(&args, &stores, out),
+            Command::Info(args) => info::run(&args, &stores, screen, out),
+            Command::Read(args) if args.is_export() => export::of_read(args, &stores, screen, out, err),
             Command::Read(args) => read::run(&args, &stores, screen, out, err),
             Command::Show(args) => show::run(&args, &stores, screen, out, err),
             Command::Explain(args) => explain::run(&args, &stores, out, err),
@@ -140,12 +148,12 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Verify(args) => verify::run(&args, &stores, out),
             Command::Group(args) => group::run(&args, &stores, out),
             Command::Meta(args) => meta::run(&args, &stores, out),
-            Command::Log(args) => log::run(&args, &stores, out),
-            Command::Fragments(args) => fragments::run(&args, &stores, out),
+            Command::Log(args) => log::run(&args, &stores, screen, out),
+            Command::Fragments(args) => fragments::run(&args, &stores, screen, out),
             Command::Create(args) => create::run(&args, &stores, out),
             Command::Write(args) => write::run(&args, &stores, out),
             Command::Import(args) => import::run(&args, &stores, out, err),
-            Command::Export(args) => export::run(&args, &stores, screen.is_some(), out, err),
+            Command::Export(args) => export::run(args, &stores, screen, out, err),
             Command::Copy(args) => copy::run(&args, &stores, out, err),
             Command::Delete(args) => delete::run(&args, &stores, out, err),
             Command::Evolve(args) => evolve::run(&args, &stores, out),
@@ -155,6 +163,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Ls(args) => objects::ls(&args, &stores, out),
             Command::Rm(args) => objects::rm(&args, &stores, out),
             Command::Mv(args) => objects::mv(&args, &stores, out),
+            Command::Browse(args) => browse::run(args, stores, screen, out),
             Command::Completions(args) => shell::completions(&args, Args::command(), out),
             Command::Man(args) => shell::man(&args, Args::command()),
         }),

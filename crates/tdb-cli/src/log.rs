@@ -1,20 +1,21 @@
 //! `tdb log`: shows the history of an array.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::json;
 use tdb_array::history::{Event, EventKind, History, State, history};
 use tdb_array::schema::ArraySchema;
-use tdb_text::calendar::span_text;
 use tdb_text::condition;
 use tdb_text::report::{about, event_json};
 
 use crate::args::KeyArgs;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};
-use crate::table::{self, Heading};
+use crate::screen::Screen;
+use crate::sheet::Sheet;
+use crate::table::Heading;
 
 /// Show the history of an array: schemas, writes, deletes, metadata, consolidation.
 #[derive(Debug, Group)]
@@ -36,7 +37,7 @@ pub(crate) struct LogArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &LogArgs, stores: &Stores, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &LogArgs, stores: &Stores, screen: Option<Screen>, out: &mut dyn Write) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
     let History { schema, events } =
         history(stores.storage(&args.array)?, args.key.key()?).map_err(failed)?;
@@ -49,6 +50,13 @@ pub(crate) fn run(args: &LogArgs, stores: &Stores, out: &mut dyn Write) -> Resul
         writeln!(out, "{object:#}")?;
         return Ok(());
     }
+    let mut sheet = Sheet::new(out, screen);
+    print(&events, schema, &mut sheet)?;
+    Ok(sheet.end()?)
+}
+
+/// Prints the events as a table.
+pub(crate) fn print(events: &[Event], schema: Option<&ArraySchema>, out: &mut Sheet<'_>) -> io::Result<()> {
     let headings = [
         Heading::left("when"),
         Heading::left("what"),
@@ -61,7 +69,7 @@ pub(crate) fn run(args: &LogArgs, stores: &Stores, out: &mut dyn Write) -> Resul
     let optional = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
     let row = |event: &Event| {
         vec![
-            optional(event.timestamps.map(|(first, last)| span_text(first, last))),
+            optional(event.timestamps.map(|(first, last)| out.span(first, last))),
             one_line(&what(event, schema)),
             optional(event.version.map(|version| version.to_string())),
             optional(event.cells.map(|cells| cells.to_string())),
@@ -70,8 +78,7 @@ pub(crate) fn run(args: &LogArgs, stores: &Stores, out: &mut dyn Write) -> Resul
             one_line(&event.key),
         ]
     };
-    table::write_rows(out, 0, &headings, &events.iter().map(row).collect::<Vec<_>>())?;
-    Ok(())
+    out.table(&headings, &events.iter().map(row).collect::<Vec<_>>())
 }
 
 pub(crate) fn what(event: &Event, schema: Option<&ArraySchema>) -> String {
@@ -80,7 +87,8 @@ pub(crate) fn what(event: &Event, schema: Option<&ArraySchema>) -> String {
         EventKind::Fragment(Some(array_type)) | EventKind::ConsolidatedFragment(Some(array_type)) => {
             format!("{array_type} {word}")
         }
-        EventKind::Delete(Some(condition)) | EventKind::Update(Some(condition)) => {
+        EventKind::Delete(Some(kept)) => format!("{word} where {}", condition::removed_text(kept, schema)),
+        EventKind::Update(Some(condition)) => {
             format!("{word} all but {}", condition::text(condition, schema))
         }
         EventKind::Commits(list) => format!("{word} of {}", list.len()),

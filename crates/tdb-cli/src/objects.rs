@@ -14,6 +14,7 @@ use crate::failure::{Failure, Result, UNFINISHED, one_line};
 use crate::place::{Stores, is_url, shown};
 use crate::table::{Heading, write_rows};
 use crate::temporary;
+use crate::tree::{self, Kind, Object};
 
 /// List the arrays and groups in a folder or a bucket.
 ///
@@ -105,37 +106,20 @@ pub(crate) fn ls(args: &LsArgs, stores: &Stores, out: &mut dyn Write) -> Result 
 }
 
 fn list(folder: &Path, above: &str, recursive: bool, stores: &Stores, found: &mut Vec<Listed>) -> Result {
-    let storage = stores.storage(folder)?;
-    let listed = storage.list("").map_err(|error| Failure::at(folder, error))?;
-    let is_array = matches!(object_type(&storage), Ok(ObjectType::Array));
-    let mut names: Vec<_> =
-        listed.into_iter().filter(|entry| entry.is_folder).map(|entry| entry.name).collect();
-    names.retain(|name| !name.starts_with("__"));
-    names.sort_unstable();
-    if is_array && names.is_empty() {
-        found.push(Listed { name: shown(folder), kind: "array", location: folder.to_owned() });
+    let inside = tree::folders(stores, folder)?;
+    if inside.is_empty() && matches!(object_type(&stores.storage(folder)?), Ok(ObjectType::Array)) {
+        found.push(Listed { name: shown(folder), kind: Kind::Array.word(), location: folder.to_owned() });
         return Ok(());
     }
-    for name in names {
-        let location = folder.join(&name);
-        // A folder that cannot be looked into is a folder.
-        let kind = object_type(&stores.storage(&location)?).unwrap_or(ObjectType::Invalid);
+    for Object { name, kind, location } in inside {
         let name = format!("{above}{name}");
         let below = format!("{name}/");
-        found.push(Listed { name, kind: word(kind), location: location.clone() });
-        if recursive && kind != ObjectType::Array {
+        found.push(Listed { name, kind: kind.word(), location: location.clone() });
+        if recursive && kind != Kind::Array {
             list(&location, &below, true, stores, found)?;
         }
     }
     Ok(())
-}
-
-const fn word(kind: ObjectType) -> &'static str {
-    match kind {
-        ObjectType::Array => "array",
-        ObjectType::Group => "group",
-        ObjectType::Invalid => "folder",
-    }
 }
 
 /// Whether a folder has what an import or a copy left that was stopped.
@@ -175,7 +159,7 @@ pub(crate) fn rm(args: &RmArgs, stores: &Stores, out: &mut dyn Write) -> Result 
         }
         let done = if args.dry_run { "would be removed" } else { "removed" };
         // Of other folders, those alone are removed that an unfinished array is in.
-        let what = if kind == ObjectType::Invalid { "unfinished array" } else { word(kind) };
+        let what = if kind == ObjectType::Invalid { "unfinished array" } else { Kind::from(kind).word() };
         writeln!(out, "{what} {} {done}", one_line(&shown(place)))?;
     }
     Ok(())
@@ -228,5 +212,11 @@ pub(crate) fn mv(args: &MvArgs, stores: &Stores, out: &mut dyn Write) -> Result 
         ),
         _ => Failure::at(new, error),
     })?;
-    Ok(writeln!(out, "{} {} is now {}", word(kind), one_line(&shown(old)), one_line(&shown(new)))?)
+    Ok(writeln!(
+        out,
+        "{} {} is now {}",
+        Kind::from(kind).word(),
+        one_line(&shown(old)),
+        one_line(&shown(new))
+    )?)
 }

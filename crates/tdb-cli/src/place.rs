@@ -148,6 +148,12 @@ impl Stores {
         Self { traced, ..self }
     }
 
+    /// Whether the storages report their calls.
+    #[cfg(feature = "browse")]
+    pub(crate) const fn are_traced(&self) -> bool {
+        self.traced
+    }
+
     /// The folder at a place.
     pub(crate) fn storage(&self, place: &Path) -> Result<Arc<dyn WriteStorage>> {
         let storage = match place.to_str() {

@@ -191,6 +191,13 @@ pub(crate) fn parse_names(text: &str) -> Vec<String> {
     split_escaped(text, ',').into_iter().map(name).collect()
 }
 
+/// Splits names of fields as [`parse_names`] does. Blanks around a name do not count, unless a
+/// field has them in its name.
+pub(crate) fn parse_fields(schema: &ArraySchema, text: &str) -> Vec<String> {
+    let name = |name: String| if schema.field(&name).is_some() { name } else { name.trim().to_owned() };
+    parse_names(text).into_iter().map(name).collect()
+}
+
 fn parse_range(dimension: &Dimension, text: &str) -> Result<Bounds> {
     let dots = splits(dimension, text, "..");
     let found = match dots.as_slice() {

@@ -4,13 +4,14 @@ mod aggregates;
 mod args;
 pub(crate) mod csv;
 mod grid;
+mod groups;
 mod json;
 mod limit;
 mod ndjson;
 mod preview;
 mod raw;
-mod rows;
-mod shown;
+pub(crate) mod rows;
+pub(crate) mod shown;
 mod spool;
 
 use std::io::{self, IsTerminal, Write};
@@ -21,7 +22,6 @@ use tdb_array::schema::{ArraySchema, ArrayType};
 use tdb_array::{Array, Layout, MemoryBudget, Read};
 use tdb_codec::to_u64;
 
-use self::args::Format;
 use self::csv::Csv;
 use self::grid::Grid;
 use self::json::Json;
@@ -39,7 +39,7 @@ use crate::screen::Screen;
 use crate::thresholds::{INITIAL_BATCH_MEMORY, MAX_GRID_CELLS};
 use crate::{condition, explain, notes, ranges};
 
-pub(crate) use self::args::ReadArgs;
+pub(crate) use self::args::{Format, ReadArgs, refuse};
 
 /// The query defined by the arguments.
 struct Query<'a> {
@@ -78,17 +78,20 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result {
+    if let Some(keys) = &args.group_by {
+        return groups::run(args, stores, keys, screen, out, err);
+    }
     if let Some(list) = &args.aggregate {
         return aggregates::run(args, stores, list, out, err);
     }
-    if args.format == Format::Raw && args.out.is_none() {
+    if args.format() == Format::Raw && args.out.is_none() {
         return Err(Failure::Usage("--format raw writes several files: --out DIR is needed".to_owned()));
     }
     let file = args.file()?;
     let array = open(args, stores)?;
     let query = Query::new(args, &array, err)?;
     match &args.out {
-        Some(folder) if args.format == Format::Raw => query.stream(&mut Raw::new(folder))?,
+        Some(folder) if args.format() == Format::Raw => query.stream(&mut Raw::new(folder))?,
         _ => match &file {
             Some(name) => {
                 let mut file = name.begin()?;
@@ -108,7 +111,7 @@ impl<'a> Query<'a> {
     /// Prints the cells, or on a terminal those that fit it.
     fn print_on(self, screen: Option<Screen>, out: &mut dyn Write) -> Result {
         let mut out = Out { out, path: None };
-        match screen.filter(|_| self.args.format == Format::Table && !self.args.all) {
+        match screen.filter(|_| self.args.format() == Format::Table && !self.args.all) {
             Some(screen) => self.preview(screen, &mut out),
             None => self.print(&mut out),
         }
@@ -132,9 +135,9 @@ impl<'a> Query<'a> {
         if let Some(order) = order {
             read = read.order(order);
         }
-        let fields = args.fields.as_deref().map(ranges::parse_names);
+        let fields = args.fields.as_deref().map(|names| ranges::parse_fields(schema, names));
         let dense = schema.array_type == ArrayType::Dense;
-        let (coordinates, fields) = columns(schema, args.format, fields, dense && finds(args));
+        let (coordinates, fields) = columns(schema, args.format(), fields, dense && finds(args));
         if let Some(fields) = fields {
             read = read.fields(fields);
         }
@@ -145,14 +148,15 @@ impl<'a> Query<'a> {
             read = read.initial_batch_memory(INITIAL_BATCH_MEMORY);
         }
         // Raw buffers have all cells of a box.
-        read = read.selection(args.format != Format::Raw);
+        read = read.selection(args.format() != Format::Raw);
         Ok(Self { array, args, read, ranges: asked.dimensions, coordinates, narrowed })
     }
 
     /// Prints the cells in a format that consists of one file.
     fn print(self, out: &mut Out<'_>) -> Result {
-        match self.args.format {
-            Format::Csv => self.stream(&mut Csv::new(out)),
+        match self.args.format() {
+            Format::Csv => self.stream(&mut Csv::new(out, ',')),
+            Format::Tsv => self.stream(&mut Csv::new(out, '\t')),
             Format::Json => self.stream(&mut Json::new(out)),
             Format::Ndjson => self.stream(&mut Ndjson::new(out)),
             Format::Table | Format::Raw => {
@@ -258,7 +262,7 @@ impl<'a> Query<'a> {
             }
         }
         meter.clear();
-        let is_box = args.format == Format::Raw || !finds(args);
+        let is_box = args.format() == Format::Raw || !finds(args);
         let whole = |shape: &[usize]| is_box && !narrowed && shape.iter().product::<usize>() == summary.cells;
         summary.shape = batches.shape().filter(|shape| whole(shape));
         sink.finish(&summary)
@@ -290,7 +294,7 @@ struct Summary<'a> {
 /// Whether only the cells that satisfy a condition are shown, so that those of a dense array are in
 /// no box.
 fn finds(args: &ReadArgs) -> bool {
-    args.condition.is_some() && args.format != Format::Raw
+    args.condition.is_some() && args.format() != Format::Raw
 }
 
 fn open(args: &ReadArgs, stores: &Stores) -> Result<Array> {
@@ -325,22 +329,35 @@ fn columns(
 ) -> (usize, Option<Vec<String>>) {
     let adds = match format {
         Format::Table => true,
-        Format::Csv | Format::Ndjson => asked.is_none(),
+        Format::Csv | Format::Tsv | Format::Ndjson => asked.is_none(),
         Format::Json => some && asked.is_none(),
         Format::Raw => false,
     };
     if !adds {
         return (0, asked);
     }
-    // If a name is that of a dimension and an attribute, it means the attribute.
-    let dimensions = schema.domain.dimensions.iter().map(|dimension| dimension.name.clone());
-    let mut names: Vec<String> = dimensions.filter(|name| schema.attribute(name).is_none()).collect();
+    let mut names = coordinate_names(schema);
     let coordinates = names.len();
-    let all = || schema.attributes.iter().map(|attribute| attribute.name.clone()).collect();
-    let fields = asked.unwrap_or_else(all);
+    let fields = asked.unwrap_or_else(|| attribute_names(schema));
     let others = fields.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>();
     names.extend(others);
     (coordinates, Some(names))
+}
+
+/// The names of all columns of a table: coordinates, and then attributes.
+#[cfg(feature = "browse")]
+pub(crate) fn all_columns(schema: &ArraySchema) -> Vec<String> {
+    coordinate_names(schema).into_iter().chain(attribute_names(schema)).collect()
+}
+
+/// The dimensions; if a name is that of a dimension and an attribute, it means the attribute.
+fn coordinate_names(schema: &ArraySchema) -> Vec<String> {
+    let names = schema.domain.dimensions.iter().map(|dimension| dimension.name.clone());
+    names.filter(|name| schema.attribute(name).is_none()).collect()
+}
+
+fn attribute_names(schema: &ArraySchema) -> Vec<String> {
+    schema.attributes.iter().map(|attribute| attribute.name.clone()).collect()
 }
 
 impl CollectedCells<'_> {

@@ -21,7 +21,7 @@ use tdb_text::value::is_text;
 
 pub(crate) use self::axis::BinnedAxis;
 use self::scan::Scan;
-use self::target::{ColorChoice, Target, parse_size};
+use self::target::{ColorChoice, Target, parse_bins, parse_size};
 use self::value::is_number;
 use crate::args::{KeyArgs, RangeArgs, WindowArgs, parse_count};
 use crate::failure::{Failure, Result};
@@ -50,6 +50,7 @@ Examples:
   tdb show weather
   tdb show weather --attr temperature --dims time,station --out weather.svg
   tdb show weather --attr temperature --kind histogram --where 'wind > 5'
+  tdb show image --out image.png --bins 400x300
   tdb show weather --kind density --tiles --out weather.png --size 1200x800")]
 pub(crate) struct ShowArgs {
     /// Folder of the array.
@@ -86,6 +87,10 @@ pub(crate) struct ShowArgs {
     /// 800x500, or the terminal's.
     #[arg(long, value_name = "WxH", value_parser = parse_size)]
     size: Option<(u32, u32)>,
+    /// Into how many bins cells are put: across and down, or along the line or the histogram.
+    /// Default: what the picture has room for.
+    #[arg(long, value_name = "N or WxH", value_parser = parse_bins)]
+    bins: Option<(usize, Option<usize>)>,
     /// Whether to draw with colours and half blocks where there is no file.
     #[arg(long, value_enum, default_value_t = ColorChoice::Auto)]
     color: ColorChoice,

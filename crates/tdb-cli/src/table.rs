@@ -24,6 +24,11 @@ impl Heading {
     pub(crate) fn width(&self) -> usize {
         width(&self.text)
     }
+
+    /// Whether the column has numbers.
+    pub(crate) const fn is_right(&self) -> bool {
+        self.right
+    }
 }
 
 /// Whether a line of dashes separates the headings from the rows.
@@ -51,26 +56,26 @@ pub(crate) fn write(
 
 /// Lines of a table, and how wide its columns are.
 #[derive(Debug)]
-struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     indent: usize,
     headings: &'a [Heading],
-    widths: Vec<usize>,
+    pub(crate) widths: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
     /// As wide as the headings.
-    fn new(indent: usize, headings: &'a [Heading]) -> Self {
+    pub(crate) fn new(indent: usize, headings: &'a [Heading]) -> Self {
         Self { indent, headings, widths: headings.iter().map(Heading::width).collect() }
     }
 
     /// Makes room for these cells.
-    fn widen(&mut self, rows: usize, cell: &dyn Fn(usize, usize) -> String) {
+    pub(crate) fn widen(&mut self, rows: usize, cell: &dyn Fn(usize, usize) -> String) {
         for (column, most) in self.widths.iter_mut().enumerate() {
             *most = (0..rows).map(|row| width(&cell(row, column))).chain([*most]).max().unwrap_or(0);
         }
     }
 
-    fn head(&self, out: &mut dyn Write, rule: Rule) -> io::Result<()> {
+    pub(crate) fn head(&self, out: &mut dyn Write, rule: Rule) -> io::Result<()> {
         let heading = |column: usize| self.headings.get(column).map(|heading| heading.text.clone());
         self.line(out, &|column| heading(column).unwrap_or_default())?;
         if rule == Rule::Dashes {
@@ -79,7 +84,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    fn line(&self, out: &mut dyn Write, text: &dyn Fn(usize) -> String) -> io::Result<()> {
+    pub(crate) fn line(&self, out: &mut dyn Write, text: &dyn Fn(usize) -> String) -> io::Result<()> {
         let mut line = " ".repeat(self.indent);
         for (column, (heading, width)) in self.headings.iter().zip(&self.widths).enumerate() {
             if column > 0 {

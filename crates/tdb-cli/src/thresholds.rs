@@ -17,6 +17,17 @@ pub(crate) const SMALL_ZSTD_LEVEL: i32 = 9;
 /// Memory of the first batch if only the first cells are shown. Batches grow until there are enough
 /// cells.
 pub(crate) const INITIAL_BATCH_MEMORY: MemoryBudget = MemoryBudget::from_bytes(256 << 10);
+/// Memory of a batch of cells that are browsed, and batches that are kept for going back.
+#[cfg(feature = "browse")]
+pub(crate) const BROWSED_BATCH_MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 20);
+#[cfg(feature = "browse")]
+pub(crate) const MAX_BROWSED_BATCHES: usize = 16;
+/// Characters of a cell that is browsed: longer ones would push other columns far to the side.
+#[cfg(feature = "browse")]
+pub(crate) const MAX_BROWSED_TEXT: usize = 60;
+/// Time between two looks at whether something was read.
+#[cfg(feature = "browse")]
+pub(crate) const BROWSE_TICK: Duration = Duration::from_millis(50);
 /// Cells of a result that is tried as a grid on a terminal.
 pub(crate) const MAX_GRID_CELLS: usize = 10_000;
 /// Columns of a grid. With more, one row for each cell is easier to read.
@@ -107,10 +118,16 @@ pub(crate) const OTHER_LINES: usize = 5;
 pub(crate) const MIN_END_ROWS: usize = 3;
 /// Characters of a text in a table whose columns do not fit otherwise.
 pub(crate) const MAX_TEXT_WIDTH: usize = 30;
+/// Characters that a column of text keeps on a terminal that is too narrow for all columns.
+pub(crate) const MIN_SHORTENED_WIDTH: usize = 8;
+/// Folders and groups in one another that a tree follows.
+pub(crate) const MAX_TREE_DEPTH: usize = 64;
 /// Values of an enumeration that `tdb info` shows.
 pub(crate) const MAX_SHOWN_VALUES: usize = 20;
 /// Characters of a fill value that `tdb info` shows.
 pub(crate) const MAX_FILL_WIDTH: usize = 60;
+/// Characters of a value of metadata that `tdb info --all` shows.
+pub(crate) const MAX_METADATA_WIDTH: usize = 60;
 /// The age of a file beside another one that no process has locked, before it counts as left over:
 /// one that has just been made may not be locked yet.
 pub(crate) const LEFTOVER_AGE: Duration = Duration::from_secs(60);

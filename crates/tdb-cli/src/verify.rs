@@ -9,6 +9,7 @@ use tdb_array::history::history;
 use tdb_array::maintain::{Problem, verify_watched};
 
 use crate::args::KeyArgs;
+use crate::count::count;
 use crate::failure::{Failure, Result, UNFINISHED, UNFINISHED_REMEDY, one_line};
 use crate::place::{Stores, shown};
 use crate::progress::{ProgressArgs, Unit};
@@ -63,7 +64,8 @@ pub(crate) fn run(args: &VerifyArgs, stores: &Stores, out: &mut dyn Write) -> Re
             writeln!(out, "{}", line(problem))?;
         }
         if found.is_clean() {
-            writeln!(out, "ok: {} files, {} tiles, {} bytes", found.files, found.tiles, found.bytes)?;
+            let (files, tiles) = (count(found.files, "file"), count(found.tiles, "tile"));
+            writeln!(out, "ok: {files}, {tiles}, {}", count(found.bytes, "byte"))?;
         }
     }
     if found.is_clean() { Ok(()) } else { Err(Failure::Problems) }

@@ -5,6 +5,8 @@ use core::cmp::Ordering;
 use tdb_codec::{CellValNum, Datatype, Physical};
 use tdb_fragment::Comparison;
 
+use crate::expression::Pattern;
+
 /// A test of one cell of a field.
 #[derive(Clone, Debug)]
 pub(super) enum Test {
@@ -18,6 +20,8 @@ pub(super) enum Test {
     Number { comparison: Comparison, operand: Vec<u8>, physical: Physical },
     /// A comparison of bytes; `string` if that is how the field's values are ordered.
     Bytes { comparison: Comparison, operand: Vec<u8>, string: bool },
+    /// The cell's text is like the pattern, or is not; `padded` if zero bytes fill it up.
+    Like { pattern: Pattern, is: bool, padded: bool },
     /// The cell's bytes are in the list (sorted), or are not; `physical` for numbers.
     List { is_in: bool, operands: Vec<Vec<u8>>, physical: Option<Physical> },
 }

@@ -9,6 +9,7 @@ use super::program::{Node, Program};
 use super::prune::Verdict;
 use super::view::{ColumnView, typed};
 use crate::facts::FieldFacts;
+use crate::operands::unpadded;
 use crate::{Error, OrInternal, Result};
 
 /// Provides the cells that a program looks at. Cells have the same numbers as in the mask.
@@ -65,6 +66,14 @@ impl Test {
                     None => {
                         each_cell(view, cell_size, mask, |cell| holds(comparison, Some(cell.cmp(operand))));
                     }
+                }
+            }
+            Self::Like { pattern, is, padded } => {
+                let text = |cell: &[u8]| pattern.matches(if *padded { unpadded(cell) } else { cell });
+                let keep = |cell: &[u8]| text(cell) == *is;
+                match view.offsets {
+                    Some(_) => view.test_strings(mask, |strings, mask| strings.each(mask, keep))?,
+                    None => each_cell(view, cell_size, mask, keep),
                 }
             }
             Self::List { is_in, operands, .. } => match (view.offsets, cell_size) {

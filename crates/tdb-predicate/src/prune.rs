@@ -152,6 +152,18 @@ impl Test {
                 let ends = (low.as_ref().cmp(operand.as_slice()), high.as_ref().cmp(operand.as_slice()));
                 compare(*comparison, ends, no_nulls)
             }
+            Self::Like { pattern, is, padded } => {
+                let Extremes::Within(low, high) = &facts.extremes else { return Verdict::Some };
+                let (low, high, prefix) = (low.as_ref(), high.as_ref(), pattern.prefix());
+                // Zero bytes at the end of a text may only fill it up.
+                if *padded && prefix.ends_with(&[0]) {
+                    return Verdict::Some;
+                }
+                let outside = high < prefix || (low > prefix && !low.starts_with(prefix));
+                let inside = pattern.is_prefix() && low.starts_with(prefix) && high.starts_with(prefix);
+                let (all, none) = if *is { (inside, outside) } else { (outside, inside) };
+                Verdict::of(all && no_nulls, none)
+            }
             Self::List { is_in, operands, physical } => {
                 // Lists compare bits. Equal bits are equal numbers, so an operand outside the
                 // extremes, compared as a number, is in no cell.
@@ -214,6 +226,7 @@ mod tests {
     use tdb_codec::Physical;
 
     use super::*;
+    use crate::expression::Pattern;
 
     fn number(comparison: Comparison, operand: i32) -> Test {
         Test::Number { comparison, operand: operand.to_le_bytes().to_vec(), physical: Physical::I32 }
@@ -264,6 +277,42 @@ mod tests {
         }
         assert_eq!(Test::Null(true).verdict(&all_null), Verdict::All);
         assert_eq!(Test::Null(false).verdict(&all_null), Verdict::None);
+    }
+
+    #[test]
+    fn a_pattern_is_judged_by_what_it_begins_with() {
+        let judged = |pattern: &str, is, low: &str, high: &str, nulls| {
+            let [low, high] = [low, high].map(|end| end.as_bytes().to_vec().into());
+            let test = Test::Like { pattern: Pattern::new(pattern), is, padded: false };
+            test.verdict(&Facts { extremes: Extremes::Within(low, high), nulls })
+        };
+        let (none, some, all) = (Verdict::None, Verdict::Some, Verdict::All);
+        for (pattern, low, high, expected) in [
+            ("JF%", "AAA", "JEZ", none),
+            ("JF%", "JG", "ZZ", none),
+            ("JF%", "JFA", "JFZ", all),
+            ("JF%", "JF", "JF", all),
+            ("JF%", "JEZ", "JFA", some),
+            ("JF%", "J", "K", some),
+            ("JF_%", "JFA", "JFZ", some),
+            ("JF_", "K", "L", none),
+            ("%K", "A", "B", some),
+            ("%", "A", "B", all),
+        ] {
+            assert_eq!(judged(pattern, true, low, high, Nulls::None), expected, "{pattern} {low} {high}");
+            let other = judged(pattern, false, low, high, Nulls::None);
+            assert_eq!(other, expected.negated(), "not {pattern} {low} {high}");
+        }
+        assert_eq!(judged("JF%", true, "JFA", "JFZ", Nulls::Some), some, "null is like nothing");
+        let padded = Test::Like { pattern: Pattern::new("a\0%"), is: true, padded: true };
+        assert_eq!(
+            padded.verdict(&Facts {
+                extremes: Extremes::Within(b"a\0"[..].into(), b"a\0"[..].into()),
+                nulls: Nulls::None
+            }),
+            some
+        );
+        assert_eq!(judged("JF%", false, "A", "B", Nulls::Some), some);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::program::{Node, Program, ProgramField};
 use crate::expression::{
     ConditionError, ConditionErrorKind, Operand, Place, Predicate, QueryCondition, Tree,
 };
-use crate::operands::{Compared, enumeration_of, field_of, indices, members, of_several, query};
+use crate::operands::{Compared, Like, enumeration_of, field_of, indices, like, members, of_several, query};
 use crate::spec::ColumnSpec;
 use crate::{Error, Result, Snapshot};
 
@@ -196,6 +196,18 @@ impl Program {
                     )));
                 }
                 Test::Nan { is: *is != negated, physical: field.datatype.physical() }
+            }
+            Predicate::Like { pattern, is } => {
+                let is = *is != negated;
+                match like(array, &field, place, pattern)? {
+                    Like::Text => {
+                        Test::Like { pattern: pattern.clone(), is, padded: !field.cell_val_num.is_var() }
+                    }
+                    Like::Codes(codes) => {
+                        let set = if is { Comparison::In } else { Comparison::NotIn };
+                        Test::new(set, codes, false, field.datatype)
+                    }
+                }
             }
             Predicate::Compare { comparison, operands } => {
                 let comparison = if negated { comparison.negated() } else { *comparison };

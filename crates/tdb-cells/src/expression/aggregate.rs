@@ -123,15 +123,17 @@ impl Aggregate {
         Self { function: AggregateFunction::Mean, field: Some(field.into()) }
     }
 
-    /// Reads a list such as `sum(v), count, min("odd name")`. Names are written as in
-    /// [`QueryCondition`](crate::QueryCondition)s.
+    /// Reads a list such as `sum(v), count, min("odd name")`; `avg` is `mean`. Names are written as
+    /// in [`QueryCondition`](crate::QueryCondition)s.
     ///
     /// # Errors
     /// A text that is not such a list; the error contains the column.
     pub fn parse(text: &str) -> Result<Vec<Self>, AggregateError> {
         let calls = parse_calls(text)?;
         let aggregate = |call: Call| -> Result<Self, AggregateError> {
-            let row = AggregateFunction::TABLE.iter().find(|row| row.1.eq_ignore_ascii_case(&call.function));
+            // SQL's name of the mean.
+            let name = if call.function.eq_ignore_ascii_case("avg") { "mean" } else { &call.function };
+            let row = AggregateFunction::TABLE.iter().find(|row| row.1.eq_ignore_ascii_case(name));
             let Some((function, _)) = row else {
                 return Err(call.expected("count, null_count, sum, min, max or mean").into());
             };

@@ -35,6 +35,10 @@ impl fmt::Display for Tree {
                     Predicate::Null { is: false } => f.write_str(" is not null"),
                     Predicate::Nan { is: true } => f.write_str(" is nan"),
                     Predicate::Nan { is: false } => f.write_str(" is not nan"),
+                    Predicate::Like { pattern, is } => {
+                        f.write_str(if *is { " like " } else { " not like " })?;
+                        write_quoted(f, pattern.text(), '\'')
+                    }
                     Predicate::Compare { comparison, operands } => {
                         write!(f, " {} ", comparison.sign())?;
                         if !comparison.takes_list() {

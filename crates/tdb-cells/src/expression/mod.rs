@@ -5,6 +5,7 @@ mod aggregate;
 mod display;
 mod error;
 mod numbers;
+mod pattern;
 mod spans;
 mod text;
 mod tokens;
@@ -21,6 +22,7 @@ use tdb_fragment::Comparison;
 pub use self::aggregate::{Aggregate, AggregateError, AggregateFunction};
 pub use self::error::{ConditionError, ConditionErrorKind};
 pub(crate) use self::numbers::MAX_INTEGER;
+pub use self::pattern::Pattern;
 use crate::Coordinate;
 
 /// A condition on the cells of a query.
@@ -49,13 +51,16 @@ use crate::Coordinate;
 ///
 /// # The text form
 ///
-/// Comparisons `field = value` (or `==`), `!=` (or `<>`), `<`, `<=`, `>`, `>=`,
-/// `field in (value, …)`, `field not in (…)`, `field is null`, `field is not null`, `field is nan`,
-/// `field is not nan`, joined by `and`, `or`, `not` and parentheses; words in any case. A field's
-/// name must be in quotes if it is not a plain word. Values are integers (`-7`, `0xff`), reals
-/// (`1.0`, `1e-3`, `nan`, `inf`), `true`, `false`, and strings in single or double quotes with
-/// `\\`, `\'`, `\"`, `\n`, `\r`, `\t` and `\xNN` for any byte. Dates are integers in the field's
-/// unit. Reals mean the nearest value of the field's type.
+/// Comparisons `field = value` (or `==`), `!=` (or `<>`), `<`, `<=`, `>`, `>=`, `field in (value,
+/// …)`, `field not in (…)`, `field like 'pattern'`, `field not like 'pattern'`, `field between
+/// value and value`, `field is null`, `field is not null`, `field is nan`, `field is not nan`,
+/// joined by `and`, `or`, `not` and parentheses; words in any case. A field's name must be in
+/// quotes if it is not a plain word. `field between a and b` is `field >= a and field <= b`. In
+/// `field like 'pattern'`, for text, `%` stands for any characters and `_` for one, unless a
+/// backslash is before it (`'100\\%'`); upper and lower case differ. Values are integers (`-7`,
+/// `0xff`), reals (`1.0`, `1e-3`, `nan`, `inf`), `true`, `false`, and strings in single or double
+/// quotes with `\\`, `\'`, `\"`, `\n`, `\r`, `\t` and `\xNN` for any byte. Dates are integers in
+/// the field's unit. Reals mean the nearest value of the field's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a condition does nothing until it is given to a query"]
 pub struct QueryCondition {
@@ -124,6 +129,13 @@ pub enum Predicate {
     /// Whether a real number is NaN, or is not; null cells satisfy neither.
     Nan {
         /// Whether the test is for NaN.
+        is: bool,
+    },
+    /// Whether a text is like a pattern, or is not; null cells satisfy neither.
+    Like {
+        /// The pattern.
+        pattern: Pattern,
+        /// Whether the text must be like it.
         is: bool,
     },
 }
@@ -205,6 +217,23 @@ impl ConditionField {
     /// The field is neither NaN nor null; a field of real numbers only.
     pub fn is_not_nan(self) -> QueryCondition {
         self.test(Predicate::Nan { is: false })
+    }
+
+    /// The field's text is like the pattern: `%` stands for any characters, and `_` for one, unless
+    /// a backslash is before it. Upper and lower case differ.
+    ///
+    /// ```
+    /// use tdb_array::field;
+    ///
+    /// assert_eq!(field("name").like("JF%").to_string(), "name like 'JF%'");
+    /// ```
+    pub fn like(self, pattern: impl Into<Vec<u8>>) -> QueryCondition {
+        self.test(Predicate::Like { pattern: Pattern::new(pattern), is: true })
+    }
+
+    /// The field's text is neither null nor like the pattern.
+    pub fn not_like(self, pattern: impl Into<Vec<u8>>) -> QueryCondition {
+        self.test(Predicate::Like { pattern: Pattern::new(pattern), is: false })
     }
 
     fn compare(self, comparison: Comparison, value: impl Into<Operand>) -> QueryCondition {

@@ -20,6 +20,11 @@ fn text_binds_as_everywhere_and_binds_to_no_spelling() {
         parsed("x >= -inf and x != NaN"),
         field("x").ge(f64::NEG_INFINITY).and(field("x").ne(f64::NAN))
     );
+    assert_eq!(parsed("s like 'JF%' or s NOT LIKE '_'"), field("s").like("JF%").or(field("s").not_like("_")));
+    let between = || field("k").ge(1).and(field("k").le(5));
+    assert_eq!(parsed("k between 1 and 5 and a = 1"), between().and(a()));
+    assert_eq!(parsed("k not between 1 and 5 or a = 1"), (!between()).or(a()));
+    assert_eq!(parsed("like = 1 and between like 'x'"), field("like").eq(1).and(field("between").like("x")));
     assert_eq!(parsed("größe <= 1e3"), field("größe").le(1000.0));
 }
 
@@ -34,6 +39,10 @@ fn what_is_wrong_with_a_text_is_said_where_it_stands() {
         ("k is 5", 6, "\"null\", \"nan\" or \"not\" is expected"),
         ("k is not 5", 10, "\"null\" or \"nan\" is expected"),
         ("k ~ 5", 3, "'~'"),
+        ("k 5", 3, "an operator (=, !=, <, <=, >, >=, in, like, between or is) is expected, not 5"),
+        ("k not 5", 7, "\"in\", \"like\" or \"between\" is expected"),
+        ("k like 5", 8, "a pattern in quotes, such as 'JF%', is expected, not 5"),
+        ("k between 5", 12, "\"and\", and the greatest value, is expected, not the end"),
         ("größe = 'x", 9, "no closing quote"),
         ("k = 'a\\q'", 7, "is not an escape sequence"),
         ("k = 1x", 5, "1x is not a number"),
@@ -92,7 +101,7 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn condition() -> impl Strategy<Value = QueryCondition> {
-    let test = (name(), 0usize..12, proptest::collection::vec(operand(), 0..4), operand()).prop_map(
+    let test = (name(), 0usize..14, proptest::collection::vec(operand(), 0..4), operand()).prop_map(
         |(name, kind, list, one)| {
             let name = field(name);
             match kind {
@@ -107,6 +116,8 @@ fn condition() -> impl Strategy<Value = QueryCondition> {
                 8 => name.is_null(),
                 9 => name.is_nan(),
                 10 => name.is_not_nan(),
+                11 => name.like(one.to_string()),
+                12 => name.not_like(one.to_string()),
                 _ => name.is_not_null(),
             }
         },

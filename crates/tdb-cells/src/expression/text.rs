@@ -5,7 +5,9 @@ use tdb_fragment::Comparison;
 
 use super::numbers::{number, special_float};
 use super::tokens::{Parser, Token, begins_word, continues_word};
-use super::{ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, Tree, flattened, negate};
+use super::{
+    ConditionError, ConditionErrorKind as Kind, Operand, Pattern, Place, Predicate, Tree, flattened, negate,
+};
 
 /// The longest text that is accepted, in bytes.
 const MAX_BYTES: usize = 1 << 20;
@@ -140,6 +142,10 @@ impl Parser<'_> {
     fn test(&mut self) -> Result<Tree> {
         let place = self.place;
         let name = self.name()?;
+        let compare = |name, comparison, operand| {
+            let predicate = Predicate::Compare { comparison, operands: vec![operand] };
+            Tree::Test { name, place, predicate }
+        };
         let predicate = match self.token {
             Token::Sign(comparison) => {
                 self.advance()?;
@@ -159,12 +165,25 @@ impl Parser<'_> {
             }
             _ => {
                 let not = self.take_word("not")?;
-                if !self.take_word("in")? {
-                    let what = if not { "\"in\"" } else { "an operator such as = < in is" };
-                    return Err(self.expected(what));
+                if self.take_word("like")? {
+                    Predicate::Like { pattern: self.pattern()?, is: !not }
+                } else if self.take_word("between")? {
+                    let low = self.value()?;
+                    if !self.take_word("and")? {
+                        return Err(self.expected("\"and\", and the greatest value,"));
+                    }
+                    let high = self.value()?;
+                    let low = compare(name.clone(), Comparison::GreaterOrEqual, low);
+                    let both = Tree::And(vec![low, compare(name, Comparison::LessOrEqual, high)]);
+                    return Ok(if not { negate(both) } else { both });
+                } else if self.take_word("in")? {
+                    let comparison = if not { Comparison::NotIn } else { Comparison::In };
+                    Predicate::Compare { comparison, operands: self.list()? }
+                } else if not {
+                    return Err(self.expected("\"in\", \"like\" or \"between\""));
+                } else {
+                    return Err(self.expected("an operator (=, !=, <, <=, >, >=, in, like, between or is)"));
                 }
-                let comparison = if not { Comparison::NotIn } else { Comparison::In };
-                Predicate::Compare { comparison, operands: self.list()? }
             }
         };
         Ok(Tree::Test { name, place, predicate })
@@ -181,6 +200,16 @@ impl Parser<'_> {
         };
         self.advance()?;
         Ok(name)
+    }
+
+    /// A pattern, which is a string.
+    fn pattern(&mut self) -> Result<Pattern> {
+        let Token::Quoted(text) = &self.token else {
+            return Err(self.expected("a pattern in quotes, such as 'JF%',"));
+        };
+        let pattern = Pattern::new(text.clone());
+        self.advance()?;
+        Ok(pattern)
     }
 
     fn list(&mut self) -> Result<Vec<(Operand, Place)>> {

@@ -11,6 +11,7 @@
 //! | comparison | `3`; the field (`u64` length, name); the code of the operator; a count (`u64`); that many operands |
 //! | null, not null | `4` or `5`; the field |
 //! | NaN, not NaN | `6` or `7`; the field |
+//! | like, not like | `8` or `9`; the field; the pattern (`u64` length, text) |
 //!
 //! | Operand | Bytes |
 //! |---|---|
@@ -23,7 +24,7 @@
 use tdb_codec::{ErrorKind, Reader, Result, Writer, to_u64};
 use tdb_fragment::Comparison;
 
-use super::{ConditionError, ConditionErrorKind, Operand, Place, Predicate, QueryCondition, Tree};
+use super::{ConditionError, ConditionErrorKind, Operand, Pattern, Place, Predicate, QueryCondition, Tree};
 
 /// The deepest tree that is written and read: more than in the text form, where parentheses limit
 /// it.
@@ -83,6 +84,11 @@ fn write(tree: &Tree, writer: &mut Writer, depth: usize) -> core::result::Result
             writer.u8(if *is { 6 } else { 7 });
             writer.bytes_u64(name.as_bytes());
         }
+        Tree::Test { name, predicate: Predicate::Like { pattern, is }, .. } => {
+            writer.u8(if *is { 8 } else { 9 });
+            writer.bytes_u64(name.as_bytes());
+            writer.bytes_u64(pattern.text());
+        }
     }
     Ok(())
 }
@@ -117,7 +123,7 @@ fn read(reader: &mut Reader<'_>, depth: usize) -> Result<Tree> {
         let kind = ErrorKind::LimitExceeded { size: to_u64(MAX_DEPTH) };
         return Err(reader.error("condition depth", kind));
     };
-    let code = reader.code("condition node", |code| (code <= 7).then_some(code))?;
+    let code = reader.code("condition node", |code| (code <= 9).then_some(code))?;
     if code == 2 {
         return Ok(Tree::Not(Box::new(read(reader, depth)?)));
     }
@@ -144,8 +150,10 @@ fn read(reader: &mut Reader<'_>, depth: usize) -> Result<Tree> {
         Predicate::Compare { comparison, operands }
     } else if code < 6 {
         Predicate::Null { is: code == 4 }
-    } else {
+    } else if code < 8 {
         Predicate::Nan { is: code == 6 }
+    } else {
+        Predicate::Like { pattern: Pattern::new(reader.bytes_u64("condition pattern")?), is: code == 8 }
     };
     Ok(Tree::Test { name, place, predicate })
 }
@@ -179,7 +187,8 @@ mod tests {
             .and(field("r").ne(f64::NAN))
             .and(field("r").eq(Operand::Decimal("1e400".to_owned())));
         let nans = field("r").is_nan().or(field("q").is_not_nan());
-        list.and(texts).and(nans).and(field("x").is_null().or(field("y").is_not_null()))
+        let patterns = field("s").like("a%\\_").or(field("s").not_like([0xff, b'%']));
+        list.and(texts).and(nans).and(patterns).and(field("x").is_null().or(field("y").is_not_null()))
     }
 
     #[test]
@@ -219,7 +228,7 @@ mod tests {
             let error = QueryCondition::read_from(&mut Reader::new(bytes)).unwrap_err();
             (error.what, error.offset)
         };
-        assert_eq!(refused(&[8]), ("condition node", 0));
+        assert_eq!(refused(&[10]), ("condition node", 0));
         let mut none = vec![0];
         none.extend([0; 8]);
         assert_eq!(refused(&none), ("condition child count", 1));

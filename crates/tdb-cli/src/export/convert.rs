@@ -15,6 +15,7 @@ use super::{ExportArgs, ExportCompression, ExportFormat};
 use crate::bounds::Bounds;
 use crate::condition;
 use crate::copy::boxes::DenseBox;
+use crate::count::count;
 use crate::failure::{Failure, Result};
 use crate::notes;
 use crate::place::Stores;
@@ -53,7 +54,7 @@ pub(super) fn run(
     meter.clear();
     let cells = cells?;
     if !is_standard_output(&args.file) {
-        writeln!(out, "{cells} cells written")?;
+        writeln!(out, "{} written", count(cells, "cell"))?;
     }
     Ok(())
 }

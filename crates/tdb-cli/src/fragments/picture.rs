@@ -2,11 +2,12 @@
 
 use tdb_array::history::{Event, EventKind, State};
 use tdb_array::schema::{ArraySchema, Range};
-use tdb_codec::Datatype;
+use tdb_codec::{Datatype, to_u64};
 use tdb_draw::{Bar, Mark, Picture, Size, Tick, Timeline};
 use tdb_text::calendar;
 
 use super::{domain_text, name_of};
+use crate::count::count;
 use crate::show::BinnedAxis;
 use crate::show::dates;
 use crate::thresholds::MAX_TIMELINE_ROWS;
@@ -35,9 +36,12 @@ pub(super) fn draw(array: &str, schema: Option<&ArraySchema>, events: &[Event]) 
             amount: event.cells.unwrap_or(0) as f64,
             mark: mark(event),
             title: format!(
-                "{}: {cells} cells, {} bytes, {}, {domain}",
+                "{}: {}, {}, {}, {domain}",
                 name_of(event),
-                event.bytes,
+                event
+                    .cells
+                    .map_or_else(|| "cells that nobody can count".to_owned(), |cells| count(cells, "cell")),
+                count(event.bytes, "byte"),
                 calendar::span_text(begin, end)
             ),
             text: cells,
@@ -154,7 +158,8 @@ fn ticks(first: u64, last: u64, share: impl Fn(u64) -> f64) -> Vec<Tick> {
 fn note(bars: &[Bar], events: &[Event], left_out: usize, axes: &[(String, BinnedAxis)]) -> String {
     let live: Vec<&Bar> = bars.iter().filter(|bar| matches!(bar.mark, Mark::Live | Mark::Merged)).collect();
     let in_use = events.iter().filter(|event| matches!(event.state, State::Live)).count();
-    let mut note = format!("{} fragments, {in_use} of them in use", bars.len().saturating_add(left_out));
+    let fragments = count(to_u64(bars.len().saturating_add(left_out)), "fragment");
+    let mut note = format!("{fragments}, {in_use} of them in use");
     if !axes.is_empty() && live.len() == in_use {
         note += &format!("; at most {} of these overlap", deepest(&live));
     }

@@ -1,12 +1,11 @@
 //! The description as text.
 
-use std::io::{self, Write};
+use std::io;
 
 use tdb_array::schema::ArrayType;
 use tdb_array::stored::Fragment;
 use tdb_codec::{DataOrder, Gate};
 use tdb_schema::{ArraySchema, Dimension, Range};
-use tdb_text::calendar;
 use tdb_text::pipeline::pipeline_text;
 use tdb_text::report::kind;
 use tdb_text::value::{cell_text, coordinate_text, escape_bytes, interval_text};
@@ -14,24 +13,30 @@ use tdb_text::value::{cell_text, coordinate_text, escape_bytes, interval_text};
 use super::Info;
 use crate::failure::one_line;
 use crate::meta;
-use crate::table::{self, Heading, shortened};
+use crate::sheet::Sheet;
+use crate::table::{Heading, shortened};
 use crate::thresholds::{MAX_FILL_WIDTH, MAX_SHOWN_VALUES};
 
-pub(super) fn write(info: &Info, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(info: &Info, out: &mut Sheet<'_>) -> io::Result<()> {
+    schema(info, out)?;
+    fragments(info, out)?;
+    metadata(info, out)
+}
+
+/// What the array is, without what is in it.
+pub(crate) fn schema(info: &Info, out: &mut Sheet<'_>) -> io::Result<()> {
     let schema = info.array.schema();
     overview(info, out)?;
     dimensions(schema, out)?;
     attributes(schema, out)?;
     labels(schema, out)?;
-    enumerations(info, out)?;
-    fragments(info, out)?;
-    metadata(info, out)
+    enumerations(info, out)
 }
 
-fn overview(info: &Info, out: &mut dyn Write) -> io::Result<()> {
+fn overview(info: &Info, out: &mut Sheet<'_>) -> io::Result<()> {
     let array = &info.array;
     let schema = array.schema();
-    let mut line = |name: &str, value: String| writeln!(out, "{name:<17} {value}");
+    let mut line = |name: &str, value: String| out.line(format!("{name:<17} {value}"));
     line("array", array.describe(""))?;
     line("type", schema.array_type.to_string())?;
     line("format version", schema.version.to_string())?;
@@ -66,7 +71,7 @@ fn overview(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn dimensions(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
+fn dimensions(schema: &ArraySchema, out: &mut Sheet<'_>) -> io::Result<()> {
     let headings = ["dimension", "type", "domain", "extent", "filters"].map(Heading::left);
     let row = |dimension: &Dimension| {
         let domain = dimension.domain.as_ref();
@@ -86,7 +91,7 @@ fn dimensions(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
     section(out, &headings, &rows)
 }
 
-fn attributes(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
+fn attributes(schema: &ArraySchema, out: &mut Sheet<'_>) -> io::Result<()> {
     let headings = ["attribute", "type", "values", "nullable", "fill", "enumeration", "order", "filters"]
         .map(Heading::left);
     let rows: Vec<_> = schema
@@ -112,7 +117,7 @@ fn attributes(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
     section(out, &headings, &rows)
 }
 
-fn labels(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
+fn labels(schema: &ArraySchema, out: &mut Sheet<'_>) -> io::Result<()> {
     let headings = ["label", "dimension", "type", "values", "order", "array", "attribute"].map(Heading::left);
     let rows: Vec<_> = schema
         .labels
@@ -134,7 +139,7 @@ fn labels(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
     section(out, &headings, &rows)
 }
 
-fn enumerations(info: &Info, out: &mut dyn Write) -> io::Result<()> {
+fn enumerations(info: &Info, out: &mut Sheet<'_>) -> io::Result<()> {
     let headings = ["enumeration", "type", "ordered", "count", "values"].map(Heading::left);
     let rows: Vec<_> = info
         .enumerations
@@ -158,7 +163,7 @@ fn enumerations(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     section(out, &headings, &rows)
 }
 
-fn fragments(info: &Info, out: &mut dyn Write) -> io::Result<()> {
+fn fragments(info: &Info, out: &mut Sheet<'_>) -> io::Result<()> {
     let headings = [
         Heading::left("fragment"),
         Heading::left("type"),
@@ -176,36 +181,37 @@ fn fragments(info: &Info, out: &mut dyn Write) -> io::Result<()> {
             fragment.version().to_string(),
             fragment.cell_count().to_string(),
             fragment.size().to_string(),
-            calendar::span_text(start, end),
+            out.span(start, end),
             fragment.non_empty_domain().map_or("none".to_owned(), |domain| ranges(fragment.schema(), domain)),
         ]
     };
     let rows: Vec<_> = info.array.fragments().iter().map(|fragment| row(fragment)).collect();
     if rows.is_empty() {
-        return writeln!(out, "\nno fragments");
+        out.line(String::new())?;
+        return out.line("no fragments".to_owned());
     }
     section(out, &headings, &rows)
 }
 
-fn metadata(info: &Info, out: &mut dyn Write) -> io::Result<()> {
+fn metadata(info: &Info, out: &mut Sheet<'_>) -> io::Result<()> {
     section(out, &meta::headings(), &meta::rows(&info.metadata))
 }
 
 /// A table after an empty line; nothing if there are no rows.
-fn section(out: &mut dyn Write, headings: &[Heading], rows: &[Vec<String>]) -> io::Result<()> {
+fn section(out: &mut Sheet<'_>, headings: &[Heading], rows: &[Vec<String>]) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
-    writeln!(out)?;
-    table::write_rows(out, 0, headings, rows)
+    out.line(String::new())?;
+    out.table(headings, rows)
 }
 
-fn ranges(schema: &ArraySchema, ranges: &[Range]) -> String {
+pub(super) fn ranges(schema: &ArraySchema, ranges: &[Range]) -> String {
     let range = |(range, dimension): (&Range, &Dimension)| interval_text(dimension, &range.low, &range.high);
     ranges.iter().zip(&schema.domain.dimensions).map(range).collect::<Vec<_>>().join(", ")
 }
 
-fn name(name: &str) -> String {
+pub(crate) fn name(name: &str) -> String {
     if name.is_empty() { "(anonymous)".to_owned() } else { escape_controls(name) }
 }
 

@@ -1,4 +1,4 @@
-//! Cells as comma-separated values (RFC 4180).
+//! Cells as values with commas or tabulators between them (RFC 4180).
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,22 +12,25 @@ use crate::failure::Result;
 /// Writes a header with the columns' names, then one line per cell.
 pub(super) struct Csv<'a, 'o> {
     out: &'a mut Out<'o>,
+    /// What is between the values of a line.
+    delimiter: char,
     begun: bool,
 }
 
 impl<'a, 'o> Csv<'a, 'o> {
-    pub(super) fn new(out: &'a mut Out<'o>) -> Self {
-        Self { out, begun: false }
+    pub(super) fn new(out: &'a mut Out<'o>, delimiter: char) -> Self {
+        Self { out, delimiter, begun: false }
     }
 }
 
 impl Sink for Csv<'_, '_> {
     fn take(&mut self, columns: &[ShownColumn], cells: usize) -> Result {
+        let delimiter = self.delimiter;
         if !self.begun {
-            self.out.write(|out| heading(columns, out))?;
+            self.out.write(|out| heading(columns, delimiter, out))?;
             self.begun = true;
         }
-        self.out.write(|out| rows(columns, cells, out))
+        self.out.write(|out| rows(columns, cells, delimiter, out))
     }
 
     fn finish(&mut self, _: &Summary<'_>) -> Result {
@@ -35,32 +38,30 @@ impl Sink for Csv<'_, '_> {
     }
 }
 
-fn heading(columns: &[ShownColumn], out: &mut dyn Write) -> io::Result<()> {
+fn heading(columns: &[ShownColumn], delimiter: char, out: &mut dyn Write) -> io::Result<()> {
     for (index, ShownColumn { column, .. }) in columns.iter().enumerate() {
-        write!(out, "{}{}", separator(index), quoted(&column.name, ','))?;
+        separate(index, delimiter, out)?;
+        write!(out, "{}", quoted(&column.name, delimiter))?;
     }
     writeln!(out)
 }
 
-fn rows(columns: &[ShownColumn], cells: usize, out: &mut dyn Write) -> io::Result<()> {
+fn rows(columns: &[ShownColumn], cells: usize, delimiter: char, out: &mut dyn Write) -> io::Result<()> {
     for row in 0..cells {
         for (index, shown) in columns.iter().enumerate() {
-            let text = match shown.value(row) {
-                Some(cell) => cell_plain(shown.column.datatype, shown.column.cell_val_num, cell),
-                None => {
-                    write!(out, "{}", separator(index))?;
-                    continue;
-                }
-            };
-            write!(out, "{}{}", separator(index), quoted(&text, ','))?;
+            separate(index, delimiter, out)?;
+            if let Some(cell) = shown.value(row) {
+                let text = cell_plain(shown.column.datatype, shown.column.cell_val_num, cell);
+                write!(out, "{}", quoted(&text, delimiter))?;
+            }
         }
         writeln!(out)?;
     }
     Ok(())
 }
 
-const fn separator(index: usize) -> &'static str {
-    if index == 0 { "" } else { "," }
+fn separate(index: usize, delimiter: char, out: &mut dyn Write) -> io::Result<()> {
+    if index == 0 { Ok(()) } else { write!(out, "{delimiter}") }
 }
 
 /// Quotes a value that needs it; also an empty string, because no text at all means null.

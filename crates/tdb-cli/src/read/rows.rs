@@ -22,7 +22,7 @@ pub(super) fn write(answer: &CollectedCells<'_>, out: &mut dyn Write) -> io::Res
 }
 
 /// A cell as text for display.
-pub(super) fn text(shown: &ShownColumn, row: usize) -> String {
+pub(crate) fn text(shown: &ShownColumn, row: usize) -> String {
     match shown.cell(row) {
         Cell::Null => "null".to_owned(),
         Cell::Value(bytes) => cell_text(shown.column.datatype, shown.column.cell_val_num, bytes),
@@ -31,7 +31,7 @@ pub(super) fn text(shown: &ShownColumn, row: usize) -> String {
 }
 
 /// A heading with the same alignment as the column's cells: numbers to the right.
-pub(super) fn heading(title: &str, column: &Column) -> Heading {
+pub(crate) fn heading(title: &str, column: &Column) -> Heading {
     let number = is_single(column.datatype, column.cell_val_num)
         && !is_text(column.datatype)
         && !column.datatype.is_datetime();
@@ -39,6 +39,6 @@ pub(super) fn heading(title: &str, column: &Column) -> Heading {
 }
 
 /// A column's name, or a placeholder if it is anonymous.
-pub(super) fn title(column: &Column) -> String {
+pub(crate) fn title(column: &Column) -> String {
     if column.name.is_empty() { "(anonymous)".to_owned() } else { crate::failure::one_line(&column.name) }
 }

@@ -8,6 +8,7 @@ use tdb_text::value::interval_text;
 
 use super::axis::BinnedAxis;
 use super::scan::Scan;
+use crate::count::count;
 use crate::failure::Result;
 use crate::thresholds::MAX_RECTANGLES;
 
@@ -65,9 +66,9 @@ pub(super) fn find(scan: &Scan<'_>, axes: [(usize, &BinnedAxis); 2]) -> Result<F
     for fragment in scan.array.fragments() {
         let title = || {
             format!(
-                "fragment {}: {} cells, {}",
+                "fragment {}: {}, {}",
                 fragment.name(),
-                fragment.cell_count(),
+                count(fragment.cell_count(), "cell"),
                 where_text(dimensions, fragment.bounds())
             )
         };

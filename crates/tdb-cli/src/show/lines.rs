@@ -17,7 +17,7 @@ use crate::failure::Result;
 pub(super) fn profile(scan: &mut Scan<'_>, x: usize, field: &Field<'_>, target: &Target) -> Result<Profile> {
     let all: Vec<usize> = (0..scan.array.schema().domain.dimensions.len()).collect();
     scan.fix(&all);
-    let mut along = scan.axis(x, target.points(), false)?;
+    let mut along = scan.axis(x, target.points()?, false)?;
     let Some(dimension) = scan.array.schema().domain.dimensions.get(x) else {
         return Err(scan.args.usage("there is no such dimension"));
     };
@@ -77,7 +77,7 @@ pub(super) fn profile(scan: &mut Scan<'_>, x: usize, field: &Field<'_>, target: 
 pub(super) fn histogram(scan: &mut Scan<'_>, field: &Field<'_>, target: &Target) -> Result<Histogram> {
     let all: Vec<usize> = (0..scan.array.schema().domain.dimensions.len()).collect();
     scan.fix(&all);
-    let most = target.bars();
+    let most = target.bars()?;
     let along = match field.kind {
         FieldKind::Dimension(index) => scan.axis(index, most, true)?,
         FieldKind::Attribute(_) if is_text(field.datatype) => scan.words(field.name, field.datatype, most)?,

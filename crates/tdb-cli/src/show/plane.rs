@@ -104,7 +104,7 @@ pub(super) fn draw(
 ) -> Result<Plane> {
     let fixed = scan.fix(&[x, y]);
     // The cells of a sparse array rarely fill small bins.
-    let (columns, rows) = target.cells(!scan.is_dense());
+    let (columns, rows) = target.cells(!scan.is_dense())?;
     let mut bins = Bins::new(Side::new(scan, x, columns)?, Side::new(scan, y, rows)?);
     let mut fields = vec![bins.x.dimension.name.as_str(), bins.y.dimension.name.as_str()];
     fields.extend(value.map(|field| field.name));

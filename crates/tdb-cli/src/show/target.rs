@@ -23,7 +23,14 @@ pub(super) enum ColorChoice {
 
 /// The destination of a picture.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(super) struct Target {
+    place: Place,
+    /// The bins across and down that are asked for.
+    bins: Option<(usize, Option<usize>)>,
+}
+
+#[derive(Debug)]
+enum Place {
     Svg(NewName, Size),
     Png(NewName, Size),
     Text(tdb_draw::Screen),
@@ -36,6 +43,75 @@ const AROUND: Size = Size { width: 140, height: 110 };
 
 impl Target {
     pub(super) fn new(args: &ShowArgs, screen: Option<Screen>) -> Result<Self> {
+        Ok(Self { place: Place::new(args, screen)?, bins: args.bins })
+    }
+
+    /// The largest numbers of columns and rows of a plane.
+    pub(super) fn cells(&self, sparse: bool) -> Result<(usize, usize)> {
+        let (columns, rows) = self.place.cells(sparse);
+        let Some((width, height)) = self.bins else { return Ok((columns, rows)) };
+        let height = height.unwrap_or(width);
+        self.check(width <= columns && height <= rows, &format!("{columns}x{rows}"))?;
+        Ok((width, height))
+    }
+
+    /// The largest number of parts of a line.
+    pub(super) fn points(&self) -> Result<usize> {
+        self.along(self.place.cells(false).0)
+    }
+
+    /// The largest number of bars of a histogram.
+    pub(super) fn bars(&self) -> Result<usize> {
+        let room = match &self.place {
+            Place::Svg(..) | Place::Png(..) => HISTOGRAM_BARS,
+            Place::Text(screen) => screen.bars(),
+        };
+        if self.bins.is_none() { Ok(room.min(HISTOGRAM_BARS)) } else { self.along(room) }
+    }
+
+    /// The bins that are asked for along one axis, or as many as there is room for.
+    fn along(&self, room: usize) -> Result<usize> {
+        match self.bins {
+            None => Ok(room),
+            Some((bins, None)) => self.check(bins <= room, &room.to_string()).map(|()| bins),
+            Some((width, Some(height))) => {
+                Err(Failure::Usage(format!("--bins {width}x{height}: this picture has one axis of bins")))
+            }
+        }
+    }
+
+    /// Checks that text has room for the bins that are asked for. A file has room for all.
+    fn check(&self, fits: bool, room: &str) -> Result {
+        if fits || !matches!(self.place, Place::Text(_)) {
+            return Ok(());
+        }
+        let what =
+            format!("--bins: there is room for {room}; --size makes more, and --out draws into a file");
+        Err(Failure::Usage(what))
+    }
+
+    /// Writes a picture.
+    pub(super) fn write(
+        &self,
+        out: &mut dyn Write,
+        picture: impl FnOnce(Size) -> Picture,
+        text: impl FnOnce(tdb_draw::Screen) -> String,
+    ) -> Result {
+        let (name, bytes) = match &self.place {
+            Place::Text(screen) => return Ok(out.write_all(text(*screen).as_bytes())?),
+            Place::Svg(name, size) => (name, picture(*size).svg().into_bytes()),
+            Place::Png(name, size) => {
+                (name, picture(*size).png().map_err(|error| Failure::at(name.shown(), error))?)
+            }
+        };
+        let mut file = name.begin()?;
+        file.write_all(&bytes).map_err(|error| Failure::at(name.shown(), error))?;
+        file.finish()
+    }
+}
+
+impl Place {
+    fn new(args: &ShowArgs, screen: Option<Screen>) -> Result<Self> {
         let size = args.size.map(|(width, height)| Size { width, height });
         let Some(path) = &args.out else {
             let screen = screen.filter(|_| args.color != ColorChoice::Never);
@@ -53,7 +129,7 @@ impl Target {
     }
 
     /// The largest numbers of columns and rows of a plane.
-    pub(super) fn cells(&self, sparse: bool) -> (usize, usize) {
+    fn cells(&self, sparse: bool) -> (usize, usize) {
         let bins = |side: u32, around: u32| {
             let bin = if sparse { SPARSE_BIN_PIXELS } else { DENSE_BIN_PIXELS };
             usize::try_from(side.saturating_sub(around).max(64) / bin).unwrap_or(1)
@@ -64,38 +140,6 @@ impl Target {
             }
             Self::Text(screen) => screen.cells(),
         }
-    }
-
-    /// The largest number of parts of a line.
-    pub(super) fn points(&self) -> usize {
-        self.cells(false).0
-    }
-
-    /// The largest number of bars of a histogram.
-    pub(super) fn bars(&self) -> usize {
-        match self {
-            Self::Svg(..) | Self::Png(..) => HISTOGRAM_BARS,
-            Self::Text(screen) => screen.bars().min(HISTOGRAM_BARS),
-        }
-    }
-
-    /// Writes a picture.
-    pub(super) fn write(
-        &self,
-        out: &mut dyn Write,
-        picture: impl FnOnce(Size) -> Picture,
-        text: impl FnOnce(tdb_draw::Screen) -> String,
-    ) -> Result {
-        let (name, bytes) = match self {
-            Self::Text(screen) => return Ok(out.write_all(text(*screen).as_bytes())?),
-            Self::Svg(name, size) => (name, picture(*size).svg().into_bytes()),
-            Self::Png(name, size) => {
-                (name, picture(*size).png().map_err(|error| Failure::at(name.shown(), error))?)
-            }
-        };
-        let mut file = name.begin()?;
-        file.write_all(&bytes).map_err(|error| Failure::at(name.shown(), error))?;
-        file.finish()
     }
 }
 
@@ -128,4 +172,14 @@ pub(super) fn parse_size(text: &str) -> Result<(u32, u32), String> {
     let side = |text: &str| text.parse().ok().filter(|side| (10..=8192).contains(side));
     let sides = text.split_once(['x', 'X']).and_then(|(width, height)| Some((side(width)?, side(height)?)));
     sides.ok_or_else(|| format!("{text:?} is not a size such as 800x500, with sides from 10 to 8192"))
+}
+
+/// Parses `N` or `WxH`.
+pub(super) fn parse_bins(text: &str) -> Result<(usize, Option<usize>), String> {
+    let side = |text: &str| text.parse().ok().filter(|side| (1..=8192).contains(side));
+    let bins = match text.split_once(['x', 'X']) {
+        Some((width, height)) => side(width).zip(side(height).map(Some)),
+        None => side(text).map(|side| (side, None)),
+    };
+    bins.ok_or_else(|| format!("{text:?} is not a number of bins such as 40 or 400x300, from 1 to 8192"))
 }

@@ -76,7 +76,7 @@ fn a_schema_evolves_or_says_why_not() {
         refused(&args, 1, why);
     }
     refused(&["evolve", array, "--time", "1005", "--drop", "b"], 1, "would not be the array's newest");
-    refused(&["evolve", array, "--add", "b"], 2, "NAME:TYPE");
+    refused(&["evolve", array, "--add", "b"], 2, "NAME=TYPE");
     said(&["delete", array, "--where", "a = 2", "--time", "1030"]);
     refused(&["evolve", array, "--drop", "a", "--time", "1040"], 1, "tests it, and no library reads");
     assert!(said(&["read", array]).contains("50"), "it can still be read");

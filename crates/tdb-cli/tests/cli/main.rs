@@ -7,6 +7,8 @@
     reason = "a test that panics has failed, as it should"
 )]
 
+#[cfg(all(unix, feature = "browse"))]
+mod browse;
 mod changes;
 mod cluster;
 mod command;
@@ -39,6 +41,8 @@ mod import_growth;
 mod import_long;
 mod import_parallel;
 mod import_text;
+mod info_all;
+mod language;
 mod limits;
 mod log;
 mod ndjson;
@@ -67,6 +71,8 @@ mod sql_prompt;
 mod sql_results;
 mod streams;
 mod times;
+#[cfg(all(unix, any(feature = "browse", feature = "sql")))]
+mod typist;
 mod verbose;
 mod words;
 mod wrong_inputs;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Outcome, Scratch, fixture, has_tag, manifest, schema, tdb, text};
+use crate::common::{Outcome, Scratch, fixture, has_tag, manifest, refused, said, schema, tdb, text};
 
 /// A picture as SVG: its tooltips, and its texts.
 struct Svg {
@@ -437,4 +437,27 @@ fn the_fragments_of_every_fixture_can_be_drawn() {
         assert_eq!(outcome.code, 0, "{id}: {}", outcome.err);
         Svg::parse(&fs::read_to_string(&file).unwrap());
     }
+}
+
+#[test]
+fn bins_are_as_many_as_are_asked_for() {
+    let array = fixture("2.30.0/quickstart");
+    let scratch = Scratch::new();
+    let cells = |bins: &str| {
+        let out = scratch.path().join(format!("{bins}.svg"));
+        said(&["show", text(&array), "--out", text(&out), "--bins", bins]);
+        Svg::parse(&fs::read_to_string(&out).unwrap()).titles.len()
+    };
+    assert_eq!([cells("4x4"), cells("2x2"), cells("1")], [16, 4, 1]);
+    refused(&["show", text(&array), "--bins", "500"], 2, "--bins: there is room for ");
+    for bad in ["0", "x", "4x", "9000"] {
+        let outcome = tdb(&["show", text(&array), "--bins", bad]);
+        assert!(
+            outcome.code == 2 && outcome.err.contains("is not a number of bins"),
+            "{bad}: {}",
+            outcome.err
+        );
+    }
+    let line = ["show", text(&array), "--kind", "histogram", "--bins", "4x4"];
+    refused(&line, 2, "this picture has one axis of bins");
 }
