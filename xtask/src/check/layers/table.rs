@@ -389,6 +389,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "cells",
             "dictionary",
             "mapping",
+            "coordinates",
             "infer",
             "reader",
             "stream",
