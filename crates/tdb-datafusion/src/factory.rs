@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
-use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::{DataFusionError, plan_err};
+use datafusion::common::plan_err;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::CreateExternalTable;
 use datafusion::prelude::SessionContext;
@@ -13,6 +12,7 @@ use tdb_array::{Key, TimeWindow};
 use tdb_arrow::Days;
 
 use crate::aggregate::AggregateArrays;
+use crate::tasks::blocking;
 use crate::{LocalFolders, Locate, Result, TableOptions, functions, rules};
 
 /// The name of the format in SQL.
@@ -96,14 +96,6 @@ impl TdbTableFactory {
         *state = builder.with_physical_optimizer_rule(Arc::new(AggregateArrays)).build();
         state.table_factories_mut().insert(FORMAT.to_owned(), Arc::new(self));
     }
-}
-
-/// Runs what reads listings and metadata where blocking is allowed.
-pub(crate) async fn blocking<T: Send + 'static>(
-    open: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    let opened = SpawnedTask::spawn_blocking(open).await;
-    opened.map_err(|error| DataFusionError::External(Box::new(error)))?
 }
 
 #[async_trait]

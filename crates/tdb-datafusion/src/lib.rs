@@ -118,6 +118,7 @@ mod thresholds;
 mod value;
 
 pub use datafusion;
+mod tasks;
 pub use datafusion::error::Result;
 
 pub use self::checked::PlanFunctions;

@@ -406,6 +406,7 @@ pub(super) const LAYERS: &[Layers] = &[
         modules: &[
             "thresholds",
             "error",
+            "tasks",
             // An array and its columns at a time.
             "value",
             "columns",
