@@ -30,6 +30,7 @@
 //! CREATE EXTERNAL TABLE weather STORED AS TILEDB LOCATION 'path/to/weather';
 //! CREATE EXTERNAL TABLE before STORED AS TILEDB LOCATION 'path/to/weather' OPTIONS (timestamp '1700000000000');
 //! INSERT INTO weather VALUES (…);
+//! UPDATE weather SET temperature = temperature - 32 WHERE station = 'OSLO';
 //! DELETE FROM weather WHERE station = 'OSLO' AND temperature > 60;
 //! ```
 //!
@@ -119,6 +120,7 @@ mod value;
 
 pub use datafusion;
 mod tasks;
+mod update_rule;
 pub use datafusion::error::Result;
 
 pub use self::checked::PlanFunctions;

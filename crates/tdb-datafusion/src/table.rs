@@ -8,7 +8,7 @@ use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::{DataFusionError, Statistics, not_impl_err};
+use datafusion::common::{DataFusionError, Statistics, not_impl_err, plan_err};
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::dml::InsertOp;
@@ -225,6 +225,16 @@ impl TableProvider for TdbTable {
     /// session must have been prepared with [`register`](crate::register).
     async fn delete_from(&self, session: &dyn Session, filters: Vec<Expr>) -> Result<Arc<dyn ExecutionPlan>> {
         delete::plan(session, &filters, &self.states)
+    }
+
+    /// A rule of the session makes each UPDATE a write of rows before this is asked.
+    async fn update(
+        &self,
+        _: &dyn Session,
+        _: Vec<(String, Expr)>,
+        _: Vec<Expr>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan_err!("UPDATE needs a session that was prepared with tdb_datafusion::register")
     }
 
     async fn insert_into(

@@ -438,6 +438,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "rules",
             "aggregate",
             // What programs register, and what other processes read.
+            "update_rule",
             "batch",
             "members",
             "functions",
