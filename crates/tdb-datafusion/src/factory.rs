@@ -13,7 +13,7 @@ use tdb_arrow::Days;
 
 use crate::aggregate::AggregateArrays;
 use crate::tasks::blocking;
-use crate::{LocalFolders, Locate, Result, TableOptions, functions, rules};
+use crate::{LocalFolders, Locate, Result, TableOptions, dates, functions, rules};
 
 /// The name of the format in SQL.
 const FORMAT: &str = "TILEDB";
@@ -89,6 +89,7 @@ impl TdbTableFactory {
     /// the [functions](crate::FUNCTIONS) that tell what an array is made of.
     pub fn register(self, session: &SessionContext) {
         functions::register(session, &self.places, &self.options);
+        dates::register(session);
         let state = session.state_ref();
         let mut state = state.write();
         let rules = rules::with_own(&state.analyzer().rules);

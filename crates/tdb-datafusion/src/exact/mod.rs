@@ -26,7 +26,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use self::pairs::Side;
 use self::position::{Position, position, values_of};
-pub(crate) use self::times::{instant_of_text, time};
+pub(crate) use self::times::{DAY, SECOND, instant_of_text, local, time, unit};
 use crate::Result;
 use crate::rewrite::rewrite;
 

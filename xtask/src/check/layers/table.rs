@@ -435,6 +435,8 @@ pub(super) const LAYERS: &[Layers] = &[
             "checked",
             "exact",
             "store",
+            "dates",
+            "plan_functions",
             "rules",
             "aggregate",
             // What programs register, and what other processes read.
