@@ -10,6 +10,7 @@
 mod constant;
 mod lists;
 mod pairs;
+mod periods;
 mod position;
 mod reals;
 mod times;
@@ -123,6 +124,14 @@ impl Comparisons<'_> {
         if let Some(position) = self.position(left, &right_type)? {
             // An operator that cannot be swapped is symmetric.
             return Ok(Some(against(right, op.swap().unwrap_or(op), position)));
+        }
+        let sides = [(left, &left_type, op, right), (right, &right_type, op.swap().unwrap_or(op), left)];
+        for (time, of, op, other) in sides {
+            if let Some(value) = self.constant(other)
+                && let Some(within) = periods::compare(time, of, op, &value)?
+            {
+                return Ok(Some(within));
+            }
         }
         if self.constant(left).is_some_and(|value| value.is_null())
             || self.constant(right).is_some_and(|value| value.is_null())
