@@ -95,6 +95,7 @@ mod error;
 mod exact;
 mod exec;
 mod factory;
+mod figures;
 mod functions;
 mod insert;
 mod intervals;

@@ -423,6 +423,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "scan",
             "statistics",
             "reading",
+            "figures",
             "exec",
             "planning",
             // Tables.
