@@ -10,6 +10,7 @@ use datafusion::logical_expr::CreateExternalTable;
 use datafusion::prelude::SessionContext;
 use tdb_array::{Key, TimeWindow};
 use tdb_arrow::Days;
+use tdb_codec::calendar::span_millis;
 
 use crate::aggregate::AggregateArrays;
 use crate::tasks::blocking;
@@ -25,7 +26,7 @@ const FORMAT: &str = "TILEDB";
 ///
 /// | Option | Meaning |
 /// |---|---|
-/// | `timestamp` | the state of the array at this time in milliseconds since 1970, or in a window of two times, as in `1000-2000`; such tables are read-only |
+/// | `timestamp` | the state of the array at this time, milliseconds since 1970 or the end of a date in UTC (`2026-11-28T17:02`), or in a window of two times, as in `1000,2000`; such tables are read-only |
 /// | `key` | the key of an encrypted array: 64 hex digits |
 /// | `days` | `date`: days become dates (a day that is not a valid date then causes an error); `number`, the default |
 /// | `threads` | number of threads of each partition; 1 by default |
@@ -129,7 +130,9 @@ fn options(mut options: TableOptions, command: &CreateExternalTable) -> Result<T
             "timestamp" => match window(value) {
                 Some(window) => options.window(window),
                 None => {
-                    return plan_err!("timestamp must be a number of milliseconds, or two as in 1000-2000");
+                    return plan_err!(
+                        "timestamp must be a number of milliseconds or a date such as 2026-11-28T17:02, or two of them as in 1000,2000, not {value}"
+                    );
                 }
             },
             "key" => match Key::from_hex(value.trim()) {
@@ -162,12 +165,42 @@ fn options(mut options: TableOptions, command: &CreateExternalTable) -> Result<T
     Ok(options)
 }
 
+/// A time, or two: from the beginning of the first one to the end of the second.
 fn window(text: &str) -> Option<TimeWindow> {
-    match text.split_once('-') {
+    // A date has dashes, too.
+    let two = text.split_once(',').or_else(|| {
+        let is_number = |part: &str| part.trim().parse::<u64>().is_ok();
+        text.split_once('-').filter(|(start, end)| is_number(start) && is_number(end))
+    });
+    match two {
         Some((start, end)) => {
-            let (start, end) = (start.trim().parse().ok()?, end.trim().parse().ok()?);
+            let ((start, _), (_, end)) = (span(start)?, span(end)?);
             (start <= end).then(|| TimeWindow::between(start, end))
         }
-        None => Some(TimeWindow::until(text.trim().parse().ok()?)),
+        None => Some(TimeWindow::until(span(text)?.1)),
+    }
+}
+
+/// The first and the last millisecond of a time: a number of them, or a date.
+fn span(text: &str) -> Option<(u64, u64)> {
+    let text = text.trim();
+    text.parse().map_or_else(|_| span_millis(text).ok(), |millis| Some((millis, millis)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_ends_with_a_number_or_with_the_end_of_a_date() {
+        assert_eq!(window("17"), Some(TimeWindow::until(17)));
+        assert_eq!(window("5-9"), Some(TimeWindow::between(5, 9)));
+        assert_eq!(window(" 5 , 9"), Some(TimeWindow::between(5, 9)));
+        assert_eq!(window("1970-01-01"), Some(TimeWindow::until(86_399_999)));
+        assert_eq!(window("1970-01-01T00:00:01"), Some(TimeWindow::until(1999)));
+        assert_eq!(window("1970-01-02,1970-01-02"), Some(TimeWindow::between(86_400_000, 172_799_999)));
+        for wrong in ["9-5", "yesterday", "", "1970-01-02,1970-01-01", "5,"] {
+            assert_eq!(window(wrong), None, "{wrong}");
+        }
     }
 }
