@@ -89,6 +89,7 @@
 
 mod cells;
 mod columns;
+mod coordinates;
 mod dictionary;
 mod error;
 mod infer;
@@ -102,6 +103,7 @@ mod stream;
 pub mod types;
 mod views;
 
+pub use self::coordinates::Coordinates;
 pub use self::error::{Error, Result};
 pub use self::infer::{SchemaOptions, enumerations_of, schema_of};
 pub use self::mapping::{ArrowCells, BATCH_ROWS, Mapping};

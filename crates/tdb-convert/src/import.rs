@@ -7,14 +7,13 @@ use arrow_schema::{Field, Schema};
 use tdb_array::schema::{ArrayType, Dimension, Range};
 use tdb_array::write::{FragmentWriter, SparseStream};
 use tdb_array::{ArrayWriter, Layout};
-use tdb_arrow::Mapping;
 use tdb_arrow::metadata::KIND;
+use tdb_arrow::{Coordinates, Mapping};
 
 use crate::error::{Error, Result};
 use crate::metadata::{self, Subarray};
 use crate::new::OLD_ANONYMOUS;
 use crate::source::Source;
-use crate::spans::Coordinates;
 
 /// Writes the cells of a file into an array, which gets all of them or none; returns their number.
 /// `memory` bounds the cells that are buffered, in addition to a batch of the file.

@@ -1,9 +1,8 @@
 //! The range of the coordinates in a file, and the number of its rows: read before a new array gets
 //! its domain, or an array grows.
 
-use arrow_array::RecordBatch;
-use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, Domain, Range};
-use tdb_arrow::{ArrowCells, Mapping, Options};
+use tdb_array::schema::{CellValNum, Datatype, Dimension, Range};
+use tdb_arrow::{ArrowCells, Coordinates};
 
 use crate::error::{Error, FileProblem, Result};
 use crate::source::Source;
@@ -57,7 +56,7 @@ impl Spans {
             let batch = batch?;
             if !dimensions.is_empty() {
                 let cells = coordinates.of(&batch).map_err(|error| Error::cells(&name, error))?;
-                found.add(&cells, batch.num_rows(), dimensions, &name)?;
+                found.add(&cells, dimensions, &name)?;
                 let mut values = Vec::with_capacity(dimensions.len());
                 for (row, number) in (0..batch.num_rows()).zip(found.rows..) {
                     values.clear();
@@ -70,56 +69,15 @@ impl Spans {
         Ok(found)
     }
 
-    fn add(&mut self, cells: &ArrowCells, rows: usize, dimensions: &[Dimension], file: &str) -> Result<()> {
+    fn add(&mut self, cells: &ArrowCells, dimensions: &[Dimension], file: &str) -> Result<()> {
         for (dimension, range) in dimensions.iter().zip(&mut self.ranges) {
-            let domain = dimension.domain.as_ref();
-            let domain = domain.map(|(low, high)| Range::new(low.as_slice(), high.as_slice()));
-            for row in 0..rows {
-                let Some(value) = cells.cell(&dimension.name, row) else { continue };
-                if domain.as_ref().is_some_and(|domain| !domain.contains(dimension.datatype, value)) {
-                    let row = self.rows.saturating_add(u64::try_from(row).unwrap_or(0));
-                    return Err(Error::Outside {
-                        file: file.to_owned(),
-                        row,
-                        dimension: dimension.name.clone(),
-                    });
-                }
-                match range {
-                    Some(range) if range.contains(dimension.datatype, value) => {}
-                    Some(range) => range.unite(dimension.datatype, &Range::new(value, value)),
-                    None => *range = Some(Range::new(value, value)),
-                }
-            }
+            cells.span(dimension, range).map_err(|row| Error::Outside {
+                file: file.to_owned(),
+                row: self.rows.saturating_add(u64::try_from(row).unwrap_or(0)),
+                dimension: dimension.name.clone(),
+            })?;
         }
         Ok(())
-    }
-}
-
-/// Turns the columns of dimensions into bytes, also those of dense arrays, whose cells have none.
-#[derive(Debug)]
-pub(crate) struct Coordinates {
-    mapping: Mapping,
-}
-
-impl Coordinates {
-    pub(crate) fn new(dimensions: &[Dimension]) -> Result<Self> {
-        let of = |dimension: &Dimension| {
-            Attribute::new(&dimension.name, dimension.datatype, dimension.cell_val_num)
-        };
-        // The columns of a schema without its dimensions: only the types of attributes matter.
-        let domain = Domain::new(vec![Dimension::new("", 0u64..=0)]);
-        let schema = ArraySchema::new(ArrayType::Dense, domain);
-        let schema = dimensions.iter().map(of).fold(schema, ArraySchema::with_attribute);
-        Ok(Self { mapping: Mapping::new(&schema, [], Options::new())? })
-    }
-
-    pub(crate) fn of(&self, batch: &RecordBatch) -> tdb_arrow::Result<ArrowCells> {
-        let schema = batch.schema();
-        let known = |name: &str| self.mapping.array_schema().attribute(name).is_some();
-        let columns: Vec<usize> = (0..batch.num_columns())
-            .filter(|at| schema.fields().get(*at).is_some_and(|field| known(field.name())))
-            .collect();
-        self.mapping.write_batch(&batch.project(&columns)?)
     }
 }
 

@@ -15,7 +15,7 @@ use datafusion::physical_plan::execution_plan::{
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
 };
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, EmptyRecordBatchStream, ExecutionPlan, PlanProperties,
@@ -25,6 +25,7 @@ use futures_util::{TryStreamExt, stream};
 
 use crate::Result;
 use crate::dynamic::DynamicFilters;
+use crate::figures::Figures;
 use crate::reading::{self, PartitionRead};
 use crate::scan::Scan;
 use crate::thresholds::BUFFERED_BATCHES;
@@ -37,7 +38,7 @@ pub struct TdbExec {
     limit: Option<usize>,
     dynamic: DynamicFilters,
     properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
+    figures: Figures,
 }
 
 impl TdbExec {
@@ -48,7 +49,7 @@ impl TdbExec {
             limit,
             dynamic: DynamicFilters::default(),
             properties,
-            metrics: ExecutionPlanMetricsSet::new(),
+            figures: Figures::default(),
         }
     }
 
@@ -174,7 +175,7 @@ impl ExecutionPlan for TdbExec {
             limit: self.limit,
             partition,
             dynamic: self.dynamic.clone(),
-            metrics: BaselineMetrics::new(&self.metrics, partition),
+            metrics: self.figures.begin(&self.scan.state.array, partition),
         };
         if self.dynamic.is_empty() {
             return Ok(start(part, context));
@@ -185,7 +186,7 @@ impl ExecutionPlan for TdbExec {
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
+        Some(self.figures.of(&self.scan.state.array))
     }
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
@@ -218,7 +219,7 @@ impl ExecutionPlan for TdbExec {
         if limit.is_some() && !self.dynamic.is_empty() {
             return None;
         }
-        Some(Arc::new(Self { limit, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }))
+        Some(Arc::new(Self { limit, figures: Figures::default(), ..self.clone() }))
     }
 
     fn fetch(&self) -> Option<usize> {
@@ -245,7 +246,7 @@ impl ExecutionPlan for TdbExec {
         if dynamic.len() == self.dynamic.len() {
             return Ok(answer);
         }
-        let node = Self { dynamic, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() };
+        let node = Self { dynamic, figures: Figures::default(), ..self.clone() };
         Ok(answer.with_updated_node(Arc::new(node)))
     }
 

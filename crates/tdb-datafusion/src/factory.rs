@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
-use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::{DataFusionError, plan_err};
+use datafusion::common::plan_err;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::CreateExternalTable;
 use datafusion::prelude::SessionContext;
 use tdb_array::{Key, TimeWindow};
 use tdb_arrow::Days;
+use tdb_codec::calendar::span_millis;
 
 use crate::aggregate::AggregateArrays;
-use crate::{LocalFolders, Locate, Result, TableOptions, functions, rules};
+use crate::tasks::blocking;
+use crate::{LocalFolders, Locate, Result, TableOptions, dates, functions, rules};
 
 /// The name of the format in SQL.
 const FORMAT: &str = "TILEDB";
@@ -25,7 +26,7 @@ const FORMAT: &str = "TILEDB";
 ///
 /// | Option | Meaning |
 /// |---|---|
-/// | `timestamp` | the state of the array at this time in milliseconds since 1970, or in a window of two times, as in `1000-2000`; such tables are read-only |
+/// | `timestamp` | the state of the array at this time, milliseconds since 1970 or the end of a date in UTC (`2026-11-28T17:02`), or in a window of two times, as in `1000,2000`; such tables are read-only |
 /// | `key` | the key of an encrypted array: 64 hex digits |
 /// | `days` | `date`: days become dates (a day that is not a valid date then causes an error); `number`, the default |
 /// | `threads` | number of threads of each partition; 1 by default |
@@ -89,6 +90,7 @@ impl TdbTableFactory {
     /// the [functions](crate::FUNCTIONS) that tell what an array is made of.
     pub fn register(self, session: &SessionContext) {
         functions::register(session, &self.places, &self.options);
+        dates::register(session);
         let state = session.state_ref();
         let mut state = state.write();
         let rules = rules::with_own(&state.analyzer().rules);
@@ -96,14 +98,6 @@ impl TdbTableFactory {
         *state = builder.with_physical_optimizer_rule(Arc::new(AggregateArrays)).build();
         state.table_factories_mut().insert(FORMAT.to_owned(), Arc::new(self));
     }
-}
-
-/// Runs what reads listings and metadata where blocking is allowed.
-pub(crate) async fn blocking<T: Send + 'static>(
-    open: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    let opened = SpawnedTask::spawn_blocking(open).await;
-    opened.map_err(|error| DataFusionError::External(Box::new(error)))?
 }
 
 #[async_trait]
@@ -136,7 +130,9 @@ fn options(mut options: TableOptions, command: &CreateExternalTable) -> Result<T
             "timestamp" => match window(value) {
                 Some(window) => options.window(window),
                 None => {
-                    return plan_err!("timestamp must be a number of milliseconds, or two as in 1000-2000");
+                    return plan_err!(
+                        "timestamp must be a number of milliseconds or a date such as 2026-11-28T17:02, or two of them as in 1000,2000, not {value}"
+                    );
                 }
             },
             "key" => match Key::from_hex(value.trim()) {
@@ -169,12 +165,42 @@ fn options(mut options: TableOptions, command: &CreateExternalTable) -> Result<T
     Ok(options)
 }
 
+/// A time, or two: from the beginning of the first one to the end of the second.
 fn window(text: &str) -> Option<TimeWindow> {
-    match text.split_once('-') {
+    // A date has dashes, too.
+    let two = text.split_once(',').or_else(|| {
+        let is_number = |part: &str| part.trim().parse::<u64>().is_ok();
+        text.split_once('-').filter(|(start, end)| is_number(start) && is_number(end))
+    });
+    match two {
         Some((start, end)) => {
-            let (start, end) = (start.trim().parse().ok()?, end.trim().parse().ok()?);
+            let ((start, _), (_, end)) = (span(start)?, span(end)?);
             (start <= end).then(|| TimeWindow::between(start, end))
         }
-        None => Some(TimeWindow::until(text.trim().parse().ok()?)),
+        None => Some(TimeWindow::until(span(text)?.1)),
+    }
+}
+
+/// The first and the last millisecond of a time: a number of them, or a date.
+fn span(text: &str) -> Option<(u64, u64)> {
+    let text = text.trim();
+    text.parse().map_or_else(|_| span_millis(text).ok(), |millis| Some((millis, millis)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_ends_with_a_number_or_with_the_end_of_a_date() {
+        assert_eq!(window("17"), Some(TimeWindow::until(17)));
+        assert_eq!(window("5-9"), Some(TimeWindow::between(5, 9)));
+        assert_eq!(window(" 5 , 9"), Some(TimeWindow::between(5, 9)));
+        assert_eq!(window("1970-01-01"), Some(TimeWindow::until(86_399_999)));
+        assert_eq!(window("1970-01-01T00:00:01"), Some(TimeWindow::until(1999)));
+        assert_eq!(window("1970-01-02,1970-01-02"), Some(TimeWindow::between(86_400_000, 172_799_999)));
+        for wrong in ["9-5", "yesterday", "", "1970-01-02,1970-01-01", "5,"] {
+            assert_eq!(window(wrong), None, "{wrong}");
+        }
     }
 }

@@ -30,6 +30,7 @@
 //! CREATE EXTERNAL TABLE weather STORED AS TILEDB LOCATION 'path/to/weather';
 //! CREATE EXTERNAL TABLE before STORED AS TILEDB LOCATION 'path/to/weather' OPTIONS (timestamp '1700000000000');
 //! INSERT INTO weather VALUES (…);
+//! UPDATE weather SET temperature = temperature - 32 WHERE station = 'OSLO';
 //! DELETE FROM weather WHERE station = 'OSLO' AND temperature > 60;
 //! ```
 //!
@@ -86,6 +87,7 @@ mod aggregate;
 mod batch;
 mod checked;
 mod columns;
+mod dates;
 mod delete;
 mod delete_rule;
 mod dynamic;
@@ -93,6 +95,7 @@ mod error;
 mod exact;
 mod exec;
 mod factory;
+mod figures;
 mod functions;
 mod insert;
 mod intervals;
@@ -101,6 +104,7 @@ mod members;
 mod named;
 mod options;
 mod planning;
+mod plan_functions;
 mod predicate;
 mod pushdown;
 mod ranges;
@@ -118,14 +122,16 @@ mod thresholds;
 mod value;
 
 pub use datafusion;
+mod tasks;
+mod update_rule;
 pub use datafusion::error::Result;
 
-pub use self::checked::PlanFunctions;
 pub use self::exec::TdbExec;
 pub use self::factory::{TdbTableFactory, register};
 pub use self::functions::FUNCTIONS;
 pub use self::locate::{LocalFolders, Locate};
 pub use self::options::TableOptions;
 pub use self::remote::{ScanDescription, SortedColumn, TableDescription};
+pub use self::plan_functions::PlanFunctions;
 pub use self::statement::plan_statement;
 pub use self::table::TdbTable;

@@ -9,7 +9,7 @@ use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::prelude::SessionContext;
 
 use crate::error::of_array;
-use crate::factory::blocking;
+use crate::tasks::blocking;
 use crate::{Result, TdbTableFactory};
 
 impl TdbTableFactory {

@@ -93,6 +93,11 @@ impl TableOptions {
         self.open_options().open_storage(storage.clone())
     }
 
+    /// Opens the array with all that was ever written, also for the future.
+    pub(crate) fn whole_array(&self, storage: &Arc<dyn WriteStorage>) -> tdb_array::Result<Array> {
+        self.open_options().window(TimeWindow::ALL).open_storage(storage.clone())
+    }
+
     /// The options for opening arrays and groups.
     pub(crate) fn open_options(&self) -> OpenOptions {
         let mut options = OpenOptions::new().threads(self.threads);

@@ -8,7 +8,7 @@ use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
-use datafusion::physical_plan::metrics::BaselineMetrics;
+use datafusion::physical_plan::metrics::{BaselineMetrics, RecordOutput};
 use tdb_array::error::QueryError;
 use tdb_array::query::Batches;
 use tdb_array::{Cells, Error, MemoryBudget, Read};
@@ -122,7 +122,7 @@ fn send(
         while start < batch.num_rows() && *left > 0 {
             let count = rows.min(batch.num_rows() - start).min(*left);
             let slice = columns(&batch.slice(start, count), &part.scan)?;
-            part.metrics.record_output(count);
+            let _ = (&slice).record_output(&part.metrics);
             if batches.blocking_send(Ok(slice)).is_err() {
                 return Ok(false);
             }

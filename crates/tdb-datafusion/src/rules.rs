@@ -8,6 +8,7 @@ use crate::checked::CheckedArithmetic;
 use crate::delete_rule::WholeFilters;
 use crate::exact::ExactComparisons;
 use crate::store::ExactInserts;
+use crate::update_rule::Updates;
 
 /// The rule of DataFusion that converts the sides of operators to one type.
 const CONVERTS: &str = "type_coercion";
@@ -17,7 +18,7 @@ type Rule = Arc<dyn AnalyzerRule + Send + Sync>;
 /// The rules of a session with those of this crate.
 pub(crate) fn with_own(rules: &[Rule]) -> Vec<Rule> {
     // Before the sides of operators are converted, they have the types of the statement.
-    let before: [Rule; 2] = [Arc::new(ExactInserts), Arc::new(ExactComparisons)];
+    let before: [Rule; 3] = [Arc::new(Updates), Arc::new(ExactInserts), Arc::new(ExactComparisons)];
     let after: [Rule; 2] = [Arc::new(CheckedArithmetic), Arc::new(WholeFilters)];
     let own = |rule: &Rule| before.iter().chain(&after).any(|own| own.name() == rule.name());
     let mut theirs: Vec<_> = rules.iter().filter(|rule| !own(rule)).cloned().collect();

@@ -4,14 +4,17 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::{DataFusionError, Statistics, not_impl_err};
+use datafusion::common::{DataFusionError, Statistics, not_impl_err, plan_err};
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::ExecutionPlan;
 use tdb_array::storage::{LocalStorage, WriteStorage};
 use tdb_array::write::is_vacant;
@@ -146,6 +149,15 @@ impl TableOptions {
     }
 }
 
+/// The order of rows by the dimensions, which are the first columns.
+fn row_major(state: &TableState) -> Option<LexRequirement> {
+    let dimensions = state.array.schema().domain.dimensions.iter().enumerate();
+    LexRequirement::new(dimensions.map(|(at, dimension)| {
+        let column = Arc::new(Column::new(&dimension.name, at));
+        PhysicalSortRequirement::new(column, Some(SortOptions { descending: false, nulls_first: false }))
+    }))
+}
+
 #[async_trait]
 impl TableProvider for TdbTable {
     fn schema(&self) -> SchemaRef {
@@ -215,6 +227,16 @@ impl TableProvider for TdbTable {
         delete::plan(session, &filters, &self.states)
     }
 
+    /// A rule of the session makes each UPDATE a write of rows before this is asked.
+    async fn update(
+        &self,
+        _: &dyn Session,
+        _: Vec<(String, Expr)>,
+        _: Vec<Expr>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan_err!("UPDATE needs a session that was prepared with tdb_datafusion::register")
+    }
+
     async fn insert_into(
         &self,
         _session: &dyn Session,
@@ -228,13 +250,26 @@ impl TableProvider for TdbTable {
         if options.is_past() {
             return not_impl_err!("a table that shows a part of the history is read-only");
         }
-        if state.table.dense {
-            return not_impl_err!("INSERT INTO a dense array (its cells are written as boxes, not as rows)");
-        }
-        if operation != InsertOp::Append {
-            return not_impl_err!("{operation} into an array (only INSERT INTO is supported)");
+        let mut order = None;
+        match operation {
+            InsertOp::Append if state.table.dense => {
+                return not_impl_err!(
+                    "INSERT INTO a dense array, whose cells are all there (UPDATE and REPLACE INTO write over them)"
+                );
+            }
+            InsertOp::Append => {}
+            InsertOp::Replace if state.array.schema().allows_duplicates => {
+                return not_impl_err!(
+                    "UPDATE of or REPLACE INTO an array that allows duplicates: new cells would not replace those at the same coordinates"
+                );
+            }
+            InsertOp::Replace if state.table.dense => order = row_major(&state),
+            InsertOp::Replace => {}
+            InsertOp::Overwrite => {
+                return not_impl_err!("{operation} into an array (DELETE FROM, then INSERT INTO)");
+            }
         }
         let sink = ArraySink::new(storage.clone(), options.clone(), self.states.clone(), state);
-        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
     }
 }

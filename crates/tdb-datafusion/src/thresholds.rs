@@ -13,6 +13,12 @@ pub(crate) const MAX_PARTIAL_GROUPS: usize = 1 << 17;
 /// reserved, and the least with which an INSERT begins.
 pub(crate) const MAX_INSERT_MEMORY: usize = 256 << 20;
 pub(crate) const MIN_INSERT_MEMORY: usize = 1 << 20;
+/// The share of this memory for rows that wait until all have been looked at: a half.
+pub(crate) const KEPT_ROWS_DIVISOR: usize = 2;
+/// Cells of a dense array that a write of single rows may write again, for each of its rows and in
+/// any case: some seconds of work.
+pub(crate) const MAX_REWRITTEN_CELLS_PER_ROW: u64 = 1000;
+pub(crate) const MAX_REWRITTEN_CELLS: u64 = 1 << 24;
 
 /// Bytes that all partitions of a scan have together, if the session does not limit memory.
 pub(crate) const MAX_SCAN_MEMORY: usize = 1 << 30;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
 mod common;
+mod writes;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -780,7 +781,7 @@ async fn a_table_over_an_open_array_and_a_dense_one_take_no_rows() {
     let table = TdbTable::new(tdb_array::Array::open(fixture("quickstart")).unwrap()).unwrap();
     let (session, _) = with(session(1), "open", table);
     let (session, _) = with(session, "dense", TdbTable::open(fixture("quickstart")).unwrap());
-    for (name, why) in [("open", "read-only"), ("dense", "boxes")] {
+    for (name, why) in [("open", "read-only"), ("dense", "cells are all there")] {
         let sql = format!("INSERT INTO {name} VALUES (1, 1, 1)");
         let error = session.sql(&sql).await.unwrap().collect().await.unwrap_err().to_string();
         assert!(error.contains(why), "{error}");

@@ -145,7 +145,8 @@ const MAY_USE: [(&str, &[&str]); 22] = [
     // The threads of the engine convert columns, too.
     ("tdb-arrow", &["tdb-cells", FACADE]),
     ("tdb-convert", &[FACADE, "tdb-arrow"]),
-    ("tdb-datafusion", &[FACADE, "tdb-arrow"]),
+    // Dates are those of the format.
+    ("tdb-datafusion", &["tdb-codec", FACADE, "tdb-arrow"]),
     ("tdb-ballista", &[FACADE, "tdb-arrow", "tdb-datafusion"]),
     ("tdb-python", &[FACADE, "tdb-object-store", "tdb-text", "tdb-arrow", "tdb-datafusion"]),
     ("tdb-capi", &[FACADE, "tdb-object-store"]),

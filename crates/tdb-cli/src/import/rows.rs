@@ -1,20 +1,16 @@
 //! The dimension that numbers the rows of a table.
 
 use tdb_array::Array;
-use tdb_array::schema::{ArraySchema, ArrayType};
+use tdb_array::schema::ArraySchema;
 use tdb_codec::{CellValNum, Datatype};
-use tdb_schema::{Dimension, Range};
+use tdb_schema::{Dimension, Domain, Range};
 
 use crate::buffers::Buffers;
 
-/// The names that the dimension may have, in the order in which they are tried; later ones end in a
-/// number.
-const NAMES: [&str; 2] = ["row", "row_number"];
-
 /// A name that no column has.
 pub(super) fn name(columns: &[String]) -> String {
-    let numbered = (2u32..).map(|number| format!("{}_{number}", NAMES.last().unwrap_or(&"row")));
-    let mut names = NAMES.into_iter().map(str::to_owned).chain(numbered);
+    let numbered = (2u32..).map(|number| format!("{}_{number}", Domain::ROW_NAMES.last().unwrap_or(&"row")));
+    let mut names = Domain::ROW_NAMES.into_iter().map(str::to_owned).chain(numbered);
     names.find(|name| !columns.contains(name)).unwrap_or_default()
 }
 
@@ -32,12 +28,7 @@ pub(super) fn dimension(columns: &[String], count: u64) -> (Dimension, Range) {
 /// The only dimension of an array, if it numbers the rows of tables: it has the name of such a
 /// dimension, which is the name of no column.
 pub(super) fn along<'s>(schema: &'s ArraySchema, columns: &[String]) -> Option<&'s Dimension> {
-    let [dimension] = schema.domain.dimensions.as_slice() else { return None };
-    let numbered = NAMES.last().is_some_and(|name| dimension.name.starts_with(name));
-    let is_named =
-        (numbered || NAMES.contains(&dimension.name.as_str())) && !columns.contains(&dimension.name);
-    let datatype = if schema.array_type == ArrayType::Sparse { Datatype::Uint64 } else { Datatype::Int64 };
-    (is_named && dimension.datatype == datatype).then_some(dimension)
+    schema.domain.row_numbers(schema.array_type).filter(|dimension| !columns.contains(&dimension.name))
 }
 
 /// The number of the first row that is added to an array: one after the last that was ever written.

@@ -16,6 +16,7 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
 };
+use datafusion::physical_plan::metrics::{MetricsSet, RecordOutput};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -23,6 +24,7 @@ use tdb_array::error::QueryError;
 use tdb_array::{Error, MemoryBudget, Read};
 
 use crate::error::of_array;
+use crate::figures::Figures;
 use crate::scan::Scan;
 use crate::{Result, reading};
 
@@ -52,6 +54,7 @@ pub(super) struct ArrayAggregateExec<C> {
     /// The plan that this one replaces.
     fallback: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
+    figures: Figures,
 }
 
 impl<C: ArrayAggregate> ArrayAggregateExec<C> {
@@ -67,7 +70,8 @@ impl<C: ArrayAggregate> ArrayAggregateExec<C> {
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        Arc::new(Self { aggregate: Arc::new(aggregate), scan, fallback, properties: Arc::new(properties) })
+        let (aggregate, properties) = (Arc::new(aggregate), Arc::new(properties));
+        Arc::new(Self { aggregate, scan, fallback, properties, figures: Figures::default() })
     }
 }
 
@@ -181,28 +185,39 @@ impl<C: ArrayAggregate> ExecutionPlan for ArrayAggregateExec<C> {
         }
         let (aggregate, scan, fallback) = (self.aggregate.clone(), self.scan.clone(), self.fallback.clone());
         let schema = self.schema();
+        let metrics = self.figures.begin(&self.scan.state.array, 0);
         let run = async move {
             let memory = MemoryConsumer::new(C::NAME).register(context.memory_pool());
             let memory = Arc::new(reading::reserve(memory, 1, &context)?);
             let schema = fallback.schema();
+            let elapsed = metrics.elapsed_compute().clone();
+            let timer = elapsed.timer();
             let Some(found) = aggregate.find(&scan, &schema, &memory).await? else {
                 // The other plan may need it.
                 drop(memory);
                 return CoalescePartitionsExec::new(fallback).execute(0, context);
             };
+            timer.done();
             // The rows are in memory until the last of them is taken.
             let bytes = found.iter().map(RecordBatch::get_array_memory_size).sum::<usize>();
             // They may take more than was reserved: then all of it stays reserved.
             memory.shrink(memory.size().saturating_sub(bytes));
             let rows = context.session_config().batch_size();
             let slices: Vec<_> = found.iter().flat_map(|batch| slices(batch, rows)).map(Ok).collect();
-            let slices = stream::iter(slices).inspect(move |_| {
+            let slices = stream::iter(slices).inspect(move |slice: &Result<RecordBatch>| {
                 let _ = &memory;
+                if let Ok(slice) = slice {
+                    let _ = slice.record_output(&metrics);
+                }
             });
             let slices = RecordBatchStreamAdapter::new(schema, slices);
             Ok::<SendableRecordBatchStream, DataFusionError>(Box::pin(slices))
         };
         let rows = stream::once(run).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.figures.of(&self.scan.state.array))
     }
 }

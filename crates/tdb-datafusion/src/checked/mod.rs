@@ -109,35 +109,23 @@ fn is_unchecked_sum(function: &AggregateUDF) -> bool {
     function.inner().is::<datafusion::functions_aggregate::sum::Sum>()
 }
 
-/// The functions of this crate that plans of clusters name. A plan that is decoded elsewhere must
-/// not take DataFusion's function of the same name.
-#[derive(Clone, Copy, Debug)]
-pub struct PlanFunctions;
+/// The function of this name that takes values.
+pub(crate) fn scalar_named(name: &str) -> Option<&'static Arc<ScalarUDF>> {
+    Operation::ALL.into_iter().find(|operation| operation.name() == name).map(function)
+}
 
-impl PlanFunctions {
-    /// The function of this name that takes values.
-    #[must_use]
-    pub fn scalar(name: &str) -> Option<Arc<ScalarUDF>> {
-        let operation = Operation::ALL.into_iter().find(|operation| operation.name() == name)?;
-        Some(Arc::clone(function(operation)))
-    }
+/// The function of this name that takes rows.
+pub(crate) fn aggregate_named(name: &str) -> Option<Arc<AggregateUDF>> {
+    let others = MinMax::all().map(min_max::function);
+    core::iter::once(sum()).chain(others).find(|own| own.name() == name)
+}
 
-    /// The function of this name that takes rows.
-    #[must_use]
-    pub fn aggregate(name: &str) -> Option<Arc<AggregateUDF>> {
-        let others = MinMax::all().map(min_max::function);
-        core::iter::once(sum()).chain(others).find(|own| own.name() == name)
-    }
+/// Whether a function is one of these.
+pub(crate) fn has_scalar(function: &ScalarUDF) -> bool {
+    function.inner().is::<Checked>()
+}
 
-    /// Whether a function is one of these.
-    #[must_use]
-    pub fn has_scalar(function: &ScalarUDF) -> bool {
-        function.inner().is::<Checked>()
-    }
-
-    /// Whether a function is one of these.
-    #[must_use]
-    pub fn has_aggregate(function: &AggregateUDF) -> bool {
-        function.inner().is::<CheckedSum>() || function.inner().is::<MinMax>()
-    }
+/// Whether a function is one of these.
+pub(crate) fn has_aggregate(function: &AggregateUDF) -> bool {
+    function.inner().is::<CheckedSum>() || function.inner().is::<MinMax>()
 }

@@ -10,6 +10,7 @@
 mod constant;
 mod lists;
 mod pairs;
+mod periods;
 mod position;
 mod reals;
 mod times;
@@ -26,7 +27,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use self::pairs::Side;
 use self::position::{Position, position, values_of};
-pub(crate) use self::times::{instant_of_text, time};
+pub(crate) use self::times::{DAY, SECOND, instant_of_text, local, time, unit};
 use crate::Result;
 use crate::rewrite::rewrite;
 
@@ -123,6 +124,14 @@ impl Comparisons<'_> {
         if let Some(position) = self.position(left, &right_type)? {
             // An operator that cannot be swapped is symmetric.
             return Ok(Some(against(right, op.swap().unwrap_or(op), position)));
+        }
+        let sides = [(left, &left_type, op, right), (right, &right_type, op.swap().unwrap_or(op), left)];
+        for (time, of, op, other) in sides {
+            if let Some(value) = self.constant(other)
+                && let Some(within) = periods::compare(time, of, op, &value)?
+            {
+                return Ok(Some(within));
+            }
         }
         if self.constant(left).is_some_and(|value| value.is_null())
             || self.constant(right).is_some_and(|value| value.is_null())

@@ -15,8 +15,8 @@ use super::position::{Position, among};
 use crate::Result;
 
 /// Nanoseconds of a second, and of a day.
-const SECOND: i128 = 1_000_000_000;
-const DAY: i128 = 86_400 * SECOND;
+pub(crate) const SECOND: i128 = 1_000_000_000;
+pub(crate) const DAY: i128 = 86_400 * SECOND;
 
 /// The position of a time or a duration among the values of a type.
 pub(super) fn among_times(nanoseconds: i128, of: &DataType) -> Option<Position> {
@@ -38,7 +38,7 @@ pub(crate) fn time(nanoseconds: i128, of: &DataType) -> Option<ScalarValue> {
 }
 
 /// The nanoseconds of a unit.
-pub(super) const fn unit(unit: TimeUnit) -> i128 {
+pub(crate) const fn unit(unit: TimeUnit) -> i128 {
     match unit {
         TimeUnit::Second => SECOND,
         TimeUnit::Millisecond => 1_000_000,
@@ -80,7 +80,7 @@ pub(super) fn instant(value: &ScalarValue, of: &DataType) -> Result<Option<i128>
 }
 
 /// The local time that clocks of a zone show at an instant.
-fn local(nanoseconds: i128, zone: &str) -> Result<i128> {
+pub(crate) fn local(nanoseconds: i128, zone: &str) -> Result<i128> {
     let wrong = || plan_datafusion_err!("a time is not one that the zone {zone} has");
     let parsed: Tz = zone.parse()?;
     let seconds = i64::try_from(nanoseconds.div_euclid(SECOND)).map_err(|_| wrong())?;

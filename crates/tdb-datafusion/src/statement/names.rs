@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use datafusion::common::{Column, DataFusionError, SchemaError, TableReference};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, OrderByKind, Query,
-    Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitorMut,
+    self, AssignmentTarget, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy,
+    OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitorMut,
 };
 
 /// Gives each expression in a list of columns the name under which the statement has it:
@@ -208,6 +208,12 @@ impl VisitorMut for Respell<'_> {
     fn pre_visit_statement(&mut self, statement: &mut ast::Statement) -> ControlFlow<()> {
         if let ast::Statement::Insert(insert) = statement {
             self.columns(&mut insert.columns);
+        } else if let ast::Statement::Update(update) = statement {
+            for assignment in &mut update.assignments {
+                if let AssignmentTarget::ColumnName(name) = &mut assignment.target {
+                    self.columns(core::slice::from_mut(name));
+                }
+            }
         }
         ControlFlow::Continue(())
     }

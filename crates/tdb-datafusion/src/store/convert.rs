@@ -149,7 +149,7 @@ impl Conversion<'_> {
             other => format!(" ({other})"),
         };
         exec_err!(
-            "INSERT: {value}{unit} cannot be stored in the column {} ({}): {why}. Nothing was written; SELECT … with a CAST converts on purpose",
+            "{value}{unit} cannot be stored in the column {} ({}): {why}. Nothing was written; SELECT … with a CAST converts on purpose",
             self.column,
             self.to
         )

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::catalog::default_table_source::source_as_provider;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::internal_err;
 use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, DFSchemaRef, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     Cast, ColumnarValue, DmlStatement, Expr, LogicalPlan, Projection, ReturnFieldArgs, ScalarFunctionArgs,
@@ -52,7 +52,7 @@ fn is_insert(statement: &DmlStatement) -> bool {
 
 /// The rows of an INSERT: a projection to the columns of the table.
 fn rows(input: LogicalPlan) -> Result<LogicalPlan> {
-    let LogicalPlan::Projection(Projection { expr, input, schema, .. }) = input else { return Ok(input) };
+    let LogicalPlan::Projection(Projection { expr, input, .. }) = input else { return Ok(input) };
     let names: Vec<_> =
         expr.iter().map(|column| (column.schema_name().to_string(), source_of(column))).collect();
     let expr = expr.into_iter().map(|column| {
@@ -79,11 +79,21 @@ fn rows(input: LogicalPlan) -> Result<LogicalPlan> {
                 Ok(row.into_iter().zip(&named).map(|(value, name)| exact(value, name).data).collect())
             };
             let values = values.into_iter().map(row).collect::<Result<_>>()?;
+            let schema = nullable(&schema)?;
             Ok(Transformed::yes(LogicalPlan::Values(Values { schema, values })))
         }
         plan => Ok(Transformed::no(plan)),
     })?;
-    Ok(LogicalPlan::Projection(Projection::try_new_with_schema(expr, Arc::new(input.data), schema)?))
+    Ok(LogicalPlan::Projection(Projection::try_new(expr, Arc::new(input.data))?))
+}
+
+/// The columns, each of which may be null: what writes the rows names a column that may not, and
+/// DataFusion would not.
+fn nullable(schema: &DFSchema) -> Result<DFSchemaRef> {
+    let fields = schema
+        .iter()
+        .map(|(table, field)| (table.cloned(), Arc::new(Field::clone(field).with_nullable(true))));
+    Ok(Arc::new(DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())?))
 }
 
 /// The name of the column that a column of a projection is made of.

@@ -389,6 +389,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "cells",
             "dictionary",
             "mapping",
+            "coordinates",
             "infer",
             "reader",
             "stream",
@@ -405,6 +406,7 @@ pub(super) const LAYERS: &[Layers] = &[
         modules: &[
             "thresholds",
             "error",
+            "tasks",
             // An array and its columns at a time.
             "value",
             "columns",
@@ -421,6 +423,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "scan",
             "statistics",
             "reading",
+            "figures",
             "exec",
             "planning",
             // Tables.
@@ -433,9 +436,12 @@ pub(super) const LAYERS: &[Layers] = &[
             "checked",
             "exact",
             "store",
+            "dates",
+            "plan_functions",
             "rules",
             "aggregate",
             // What programs register, and what other processes read.
+            "update_rule",
             "batch",
             "members",
             "functions",
