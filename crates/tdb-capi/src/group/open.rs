@@ -44,7 +44,7 @@ impl OpenGroup {
     ) -> Result<Self, Failure> {
         let places = ContextPlaces(context.stores().clone());
         if place.object_type()? != ObjectType::Group {
-            return Err(failure(format!("Cannot open group; Group '{}' does not exist.", place.uri())));
+            return Err(failure(format!("Cannot open group; Group does not exist: '{}'", place.uri())));
         }
         let end = config.parsed::<u64>("sm.group.timestamp_end").filter(|end| *end != u64::MAX);
         match query_type {
