@@ -17,6 +17,8 @@ mod spill;
 #[cfg(feature = "sql")]
 mod statements;
 #[cfg(feature = "sql")]
+mod summary;
+#[cfg(feature = "sql")]
 mod tables;
 #[cfg(feature = "sql")]
 mod values;

@@ -29,7 +29,8 @@ use super::formats::Results;
 use super::prompt::Names;
 use super::runner::Runner;
 use super::spill::UnnamedFiles;
-use super::{SqlArgs, tables};
+use super::statements::SqlStatement;
+use super::{SqlArgs, summary, tables};
 use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result};
 use crate::objects;
@@ -79,7 +80,7 @@ impl Session {
     /// `err`.
     pub(super) fn run(
         &mut self,
-        statement: Statement,
+        statement: SqlStatement,
         results: &mut Results<'_>,
         err: &mut dyn Write,
     ) -> Result<(), StatementError> {
@@ -92,10 +93,14 @@ impl Session {
 
     async fn execute(
         &self,
-        statement: Statement,
+        statement: SqlStatement,
         results: &mut Results<'_>,
         err: &mut dyn Write,
     ) -> Result<(), StatementError> {
+        let statement = match statement {
+            SqlStatement::Plain(statement) => statement,
+            SqlStatement::Summarize(query) => return self.summarize(&query, results).await,
+        };
         if tables::is_list(&statement) {
             let context = self.context.clone();
             let tables = self.runner.run(async move { tables::list(&context).await }).await??;
@@ -103,16 +108,10 @@ impl Session {
             result.take(&tables)?;
             return Ok(result.finish()?);
         }
-        let state = self.context.state();
-        let plan = self.runner.run(async move { plan_statement(&state, statement).await }).await??;
+        let plan = self.plan(statement).await?;
         let changes_session = matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_));
         if self.explain && !changes_session && !is_explanation(&plan) {
-            let context = self.context.clone();
-            let planning =
-                async move { context.execute_logical_plan(plan).await?.create_physical_plan().await };
-            let plan = self.runner.run(planning).await??;
-            let text = displayable(plan.as_ref()).indent(false).to_string();
-            return Ok(results.plain(&text)?);
+            return self.explain(plan, results).await;
         }
         if let LogicalPlan::Ddl(DdlStatement::DropTable(drop)) = &plan
             && self.drop_array(drop, err)?
@@ -152,6 +151,37 @@ impl Session {
             drop(batch);
             next = self.next(rows).await?;
         }
+        Ok(result.finish()?)
+    }
+
+    async fn plan(&self, statement: Statement) -> Result<LogicalPlan, StatementError> {
+        let state = self.context.state();
+        Ok(self.runner.run(async move { plan_statement(&state, statement).await }).await??)
+    }
+
+    /// Prints how a query would be answered.
+    async fn explain(&self, plan: LogicalPlan, results: &mut Results<'_>) -> Result<(), StatementError> {
+        let context = self.context.clone();
+        let planning = async move { context.execute_logical_plan(plan).await?.create_physical_plan().await };
+        let plan = self.runner.run(planning).await??;
+        let text = displayable(plan.as_ref()).indent(false).to_string();
+        Ok(results.plain(&text)?)
+    }
+
+    /// Prints what is in each column of a query.
+    async fn summarize(&self, of: &Statement, results: &mut Results<'_>) -> Result<(), StatementError> {
+        let schema = self.plan(of.clone()).await?.schema().as_arrow().clone();
+        let plan = self.plan(summary::query(of, &schema)?).await?;
+        if self.explain {
+            return self.explain(plan, results).await;
+        }
+        let context = self.context.clone();
+        let executing = async move { context.execute_logical_plan(plan).await?.collect().await };
+        let figures = self.runner.run(executing).await??;
+        let figures = figures.first().ok_or_else(|| Failure::internal("an aggregate has one row"))?;
+        let table = summary::table(&schema, figures)?;
+        let mut result = results.begin(&table.schema(), false)?;
+        result.take(&table)?;
         Ok(result.finish()?)
     }
 
