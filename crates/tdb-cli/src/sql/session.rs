@@ -1,7 +1,7 @@
 //! A session: the tables, the memory and the threads of statements.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::StreamExt;
@@ -24,6 +24,7 @@ use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_datafusion::datafusion::sql::parser::Statement;
 use tdb_datafusion::{Locate, TableOptions, TdbTableFactory, plan_statement};
 
+use super::copy::{ArrayCopy, Spool};
 use super::error::StatementError;
 use super::formats::Results;
 use super::prompt::Names;
@@ -33,6 +34,7 @@ use super::statements::SqlStatement;
 use super::{SqlArgs, summary, tables};
 use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result};
+use crate::import::ResultImport;
 use crate::objects;
 use crate::place::{Stores, absolute};
 use crate::thresholds::{MAX_NAMED_CONSUMERS, MERGE_MEMORY_DIVISOR};
@@ -46,6 +48,10 @@ pub(super) struct Session {
     places: Arc<Places>,
     /// Whether DROP TABLE removes arrays.
     allow_drop: bool,
+    /// The memory and the key of copies to arrays, and whether there can be some.
+    memory: Option<MemoryBudget>,
+    key_file: Option<PathBuf>,
+    only_reads: bool,
 }
 
 impl Session {
@@ -59,7 +65,8 @@ impl Session {
         factory.clone().register(&context);
         factory.register_names(&context);
         let (explain, allow_drop) = (args.explain, args.allow_drop);
-        Ok(Self { context, runner, explain, places, allow_drop })
+        let (memory, key_file, only_reads) = (args.memory, args.key.key_file.clone(), args.cluster.is_some());
+        Ok(Self { context, runner, explain, places, allow_drop, memory, key_file, only_reads })
     }
 
     /// From now on, an interrupt ends the query that runs.
@@ -108,6 +115,9 @@ impl Session {
             result.take(&tables)?;
             return Ok(result.finish()?);
         }
+        if let Some(copy) = ArrayCopy::of(&statement)? {
+            return self.copy(copy, results, err).await;
+        }
         let plan = self.plan(statement).await?;
         let changes_session = matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_));
         if self.explain && !changes_session && !is_explanation(&plan) {
@@ -123,7 +133,7 @@ impl Session {
             // If standard error is closed, the table is made nevertheless.
             let _ = writeln!(
                 err,
-                "note: table {name} is in memory, and gone with this session; COPY {name} TO 'FILE' keeps it"
+                "note: table {name} is in memory, and gone with this session; COPY {name} TO 'FOLDER' STORED AS TILEDB makes an array of it"
             );
         }
         let context = self.context.clone();
@@ -183,6 +193,45 @@ impl Session {
         let mut result = results.begin(&table.schema(), false)?;
         result.take(&table)?;
         Ok(result.finish()?)
+    }
+
+    /// Copies the rows of a query to an array.
+    async fn copy(
+        &self,
+        copy: ArrayCopy,
+        results: &mut Results<'_>,
+        err: &mut dyn Write,
+    ) -> Result<(), StatementError> {
+        if self.only_reads {
+            let what = "a cluster only reads: run statements that write without it";
+            return Err(Failure::Failed(what.to_owned()).into());
+        }
+        let ArrayCopy { query, target, options } = copy;
+        let plan = self.plan(query).await?;
+        let import = ResultImport::new(&target, &options, self.memory, self.key_file.clone())?;
+        if self.explain {
+            return self.explain(plan, results).await;
+        }
+        let context = self.context.clone();
+        let executing = async move { context.execute_logical_plan(plan).await?.execute_stream().await };
+        let rows = self.runner.run(executing).await??;
+        let mut spool = Spool::new(&rows.schema())?;
+        let mut next = self.next(rows).await?;
+        while let Some((batch, rows)) = next.take() {
+            spool.write(&batch)?;
+            drop(batch);
+            next = self.next(rows).await?;
+        }
+        let pending = spool.finish(import, self.places.0.clone())?;
+        let (copied, notes) = self.runner.run(pending.run()).await??;
+        // If standard error is closed, the rows are written nevertheless.
+        let _ = err.write_all(&notes);
+        let left_out = match copied.left_out {
+            0 => String::new(),
+            count => format!("; {count} rows were left out, whose coordinates another row has"),
+        };
+        let _ = writeln!(err, "{} rows written to the array {target}{left_out}", copied.rows);
+        Ok(())
     }
 
     /// The next batch, and the rows behind it.

@@ -57,6 +57,8 @@ mod shells;
 mod show;
 mod sql;
 #[cfg(feature = "sql")]
+mod sql_copy;
+#[cfg(feature = "sql")]
 mod sql_files;
 #[cfg(all(unix, feature = "sql"))]
 mod sql_prompt;
