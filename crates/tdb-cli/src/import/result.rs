@@ -182,6 +182,21 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_that_is_stopped_reads_no_further() {
+        use std::io::Write;
+
+        let mut file = crate::temporary::unnamed().unwrap();
+        file.write_all(b"0123456789").unwrap();
+        let stopped = Arc::new(AtomicBool::new(false));
+        let rows = ResultFile::new(file, stopped.clone());
+        let (mut reader, mut start) = (rows.reader(), [0; 3]);
+        reader.read_exact(&mut start).unwrap();
+        assert_eq!(&start, b"012");
+        stopped.store(true, Ordering::Release);
+        assert!(reader.read(&mut start).is_err() && rows.reader().read(&mut start).is_err());
+    }
+
+    #[test]
     fn options_are_those_of_an_import() {
         let ResultImport(args) =
             of(&[("DIMS", "a,b"), ("force", "TRUE"), ("codes", "false"), ("domain", "a=-1..9")]).unwrap();
