@@ -22,6 +22,8 @@ mod new;
 mod notation;
 mod npy;
 mod report;
+#[cfg(feature = "sql")]
+mod result;
 mod rows;
 mod same_coordinates;
 mod sorter;
@@ -41,6 +43,8 @@ use std::io::Write;
 use tdb_array::write::is_vacant;
 
 pub(crate) use self::args::ImportArgs;
+#[cfg(feature = "sql")]
+pub(crate) use self::result::{Copied, ResultFile, ResultImport};
 use crate::failure::Result;
 use crate::place::Stores;
 

@@ -3,6 +3,8 @@
 #[cfg(feature = "sql")]
 mod columns;
 #[cfg(feature = "sql")]
+mod copy;
+#[cfg(feature = "sql")]
 mod error;
 #[cfg(feature = "sql")]
 mod formats;
@@ -16,6 +18,8 @@ pub(crate) mod session;
 mod spill;
 #[cfg(feature = "sql")]
 mod statements;
+#[cfg(feature = "sql")]
+mod summary;
 #[cfg(feature = "sql")]
 mod tables;
 #[cfg(feature = "sql")]
@@ -43,10 +47,11 @@ use crate::screen::Screen;
 The rows of a sparse array are its cells; those of a dense array, all cells of its non-empty domain. Names that are not in quotes are \
 changed to lower case. Conditions on columns become ranges and conditions of the read, so that only the tiles that are needed are \
 read; --explain shows them. Every statement opens the arrays that it names once, and sees one state of each. INSERT INTO adds rows to \
-sparse arrays. CREATE EXTERNAL TABLE gives an array a name and options of its own: timestamp, key, days, threads.
+sparse arrays, UPDATE writes cells again, and COPY (SELECT …) TO 'folder' STORED AS TILEDB makes an array of a result, with the options \
+of tdb import. CREATE EXTERNAL TABLE gives an array a name and options of its own: timestamp, key, days, threads.
 
 Results are CSV unless they go to a terminal. In CSV, text is in quotes where it must be, null is nothing, and an empty string is \"\". \
-Parquet and Arrow files have one result. The number of rows that INSERT and COPY write goes to standard error. Without statements they are read from standard input; on a \
+Parquet and Arrow files have one result. The number of rows that INSERT, UPDATE and COPY write goes to standard error. Without statements they are read from standard input; on a \
 terminal there is a prompt, whose history is kept in ~/.local/state/tdb/sql_history.
 
 Examples:
@@ -57,6 +62,7 @@ Examples:
   tdb sql \"SELECT city, avg(price) FROM 'trips' GROUP BY city\" --out cities.parquet
   tdb sql \"CREATE EXTERNAL TABLE old STORED AS TILEDB LOCATION 'trips' OPTIONS (timestamp '1700000000000'); \
 SELECT count(*) FROM old\"
+  tdb sql \"COPY (SELECT city, day, price FROM 'trips.csv') TO 'trips' STORED AS TILEDB OPTIONS (dims 'city,day')\"
   tdb sql --cluster 10.0.0.1:50050 \"SELECT count(*) FROM 's3://bucket/trips' WHERE price > 13\"
   tdb sql")]
 pub(crate) struct SqlArgs {

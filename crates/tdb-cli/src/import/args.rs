@@ -11,6 +11,8 @@ use tdb_array::schema::{ArraySchema, ArrayType};
 use super::duplicates::Rule;
 use super::format::FileFormat;
 use super::input;
+#[cfg(feature = "sql")]
+use super::result::ResultFile;
 use super::text_args::TextArgs;
 use crate::args::{ChangeArgs, LockArgs};
 use crate::compress::Compress;
@@ -72,6 +74,10 @@ pub(crate) struct ImportArgs {
     /// The files that are meant by that.
     #[arg(skip)]
     pub(super) found: OnceCell<Vec<PathBuf>>,
+    /// Rows of the program itself, which take the place of a file.
+    #[cfg(feature = "sql")]
+    #[arg(skip)]
+    pub(super) rows: OnceCell<ResultFile>,
     /// Columns to use as coordinates of a new array, separated by commas.
     #[arg(long, value_name = "A,B")]
     pub(super) dims: Option<String>,

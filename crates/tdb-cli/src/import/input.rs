@@ -5,6 +5,8 @@ use std::io::{self, BufRead, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "sql")]
+use super::result::ResultFile;
 use super::text;
 use crate::temporary::{Reader, unnamed};
 use crate::thresholds::MAX_INPUT_MEMORY;
@@ -23,6 +25,9 @@ pub(super) enum Input {
     File(PathBuf),
     Memory(Arc<[u8]>),
     Spooled(Arc<File>),
+    /// Rows of the program itself.
+    #[cfg(feature = "sql")]
+    Result(ResultFile),
 }
 
 /// A source that can be read from any position.
@@ -69,6 +74,8 @@ impl Input {
             Self::File(path) => Box::new(File::open(path)?),
             Self::Memory(bytes) => Box::new(Cursor::new(bytes.clone())),
             Self::Spooled(file) => Box::new(Reader::new(file.clone())),
+            #[cfg(feature = "sql")]
+            Self::Result(rows) => Box::new(rows.reader()),
         })
     }
 
@@ -78,6 +85,8 @@ impl Input {
             Self::File(path) => text::contents(File::open(path)?),
             Self::Memory(bytes) => text::contents(Cursor::new(bytes.clone())),
             Self::Spooled(file) => text::contents(Reader::new(file.clone())),
+            #[cfg(feature = "sql")]
+            Self::Result(rows) => text::contents(rows.reader()),
         }
     }
 }

@@ -52,6 +52,10 @@ impl ImportArgs {
             let shown = if is_standard_input(file) { Path::new("standard input") } else { file };
             Failure::at(shown, error)
         };
+        #[cfg(feature = "sql")]
+        if let Some(rows) = self.result(file) {
+            return Ok(rows);
+        }
         if !is_url(file) {
             return Input::new(file).map_err(failed);
         }

@@ -1,12 +1,18 @@
 //! The threads of a session, and how an interrupt ends a query.
 
+use core::pin::Pin;
+use std::io;
 use std::num::NonZeroU16;
+use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::{Either, select};
 use tokio::runtime::{Builder, Runtime};
 
 use super::error::StatementError;
 use crate::failure::{Failure, Result};
+
+/// Waits for an interrupt.
+type Interrupt = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
 /// Runs the work of statements.
 pub(super) struct Runner {
@@ -17,11 +23,15 @@ pub(super) struct Runner {
     /// else run. `None` if an interrupt ends the program.
     waiting: Option<Runtime>,
     threads: Option<NonZeroU16>,
+    /// Has waited for an interrupt since the statement began: one that comes between two parts of
+    /// its work, while a batch is written, counts as well.
+    interrupt: Mutex<Option<Interrupt>>,
 }
 
 impl Runner {
     pub(super) fn new(threads: Option<NonZeroU16>) -> Result<Self> {
-        Ok(Self { queries: Some(runtime(threads)?), waiting: None, threads })
+        let queries = Some(runtime(threads)?);
+        Ok(Self { queries, waiting: None, threads, interrupt: Mutex::default() })
     }
 
     /// From now on, an interrupt ends the work that runs instead of the program.
@@ -32,6 +42,8 @@ impl Runner {
 
     /// Waits for a statement. What it computes, it hands to [`Self::run`].
     pub(super) fn block_on<T>(&self, statement: impl Future<Output = T>) -> Result<T> {
+        // What came before it was about something else.
+        drop(self.take_interrupt());
         match self.waiting.as_ref().or(self.queries.as_ref()) {
             Some(runtime) => Ok(runtime.block_on(statement)),
             None => Err(Failure::internal("a session that has ended runs a statement")),
@@ -47,13 +59,21 @@ impl Runner {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, StatementError> {
         let (Some(_), Some(queries)) = (&self.waiting, &self.queries) else { return Ok(work.await) };
-        match select(queries.spawn(work), Box::pin(tokio::signal::ctrl_c())).await {
-            Either::Left((done, _)) => Ok(done.map_err(|error| Failure::Fault(error.to_string()))?),
+        let interrupt = self.take_interrupt().unwrap_or_else(|| Box::pin(tokio::signal::ctrl_c()));
+        match select(queries.spawn(work), interrupt).await {
+            Either::Left((done, interrupt)) => {
+                *self.interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(interrupt);
+                Ok(done.map_err(|error| Failure::Fault(error.to_string()))?)
+            }
             Either::Right((_, task)) => {
                 task.abort();
                 Err(StatementError::Interrupted)
             }
         }
+    }
+
+    fn take_interrupt(&self) -> Option<Interrupt> {
+        self.interrupt.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Takes new threads after an interrupt: the old ones end as soon as what they compute lets
@@ -84,6 +104,6 @@ pub(crate) fn runtime(threads: Option<NonZeroU16>) -> Result<Runtime> {
     builder.enable_all().build().map_err(no_threads)
 }
 
-fn no_threads(error: std::io::Error) -> Failure {
+fn no_threads(error: io::Error) -> Failure {
     Failure::Failed(format!("cannot start threads: {error}"))
 }

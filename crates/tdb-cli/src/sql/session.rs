@@ -1,7 +1,7 @@
 //! A session: the tables, the memory and the threads of statements.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::StreamExt;
@@ -24,14 +24,17 @@ use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_datafusion::datafusion::sql::parser::Statement;
 use tdb_datafusion::{Locate, TableOptions, TdbTableFactory, plan_statement};
 
+use super::copy::{ArrayCopy, Spool};
 use super::error::StatementError;
 use super::formats::Results;
 use super::prompt::Names;
 use super::runner::Runner;
 use super::spill::UnnamedFiles;
-use super::{SqlArgs, tables};
+use super::statements::SqlStatement;
+use super::{SqlArgs, summary, tables};
 use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result};
+use crate::import::ResultImport;
 use crate::objects;
 use crate::place::{Stores, absolute};
 use crate::thresholds::{MAX_NAMED_CONSUMERS, MERGE_MEMORY_DIVISOR};
@@ -45,6 +48,10 @@ pub(super) struct Session {
     places: Arc<Places>,
     /// Whether DROP TABLE removes arrays.
     allow_drop: bool,
+    /// The memory and the key of copies to arrays, and whether there can be some.
+    memory: Option<MemoryBudget>,
+    key_file: Option<PathBuf>,
+    only_reads: bool,
 }
 
 impl Session {
@@ -58,7 +65,8 @@ impl Session {
         factory.clone().register(&context);
         factory.register_names(&context);
         let (explain, allow_drop) = (args.explain, args.allow_drop);
-        Ok(Self { context, runner, explain, places, allow_drop })
+        let (memory, key_file, only_reads) = (args.memory, args.key.key_file.clone(), args.cluster.is_some());
+        Ok(Self { context, runner, explain, places, allow_drop, memory, key_file, only_reads })
     }
 
     /// From now on, an interrupt ends the query that runs.
@@ -79,7 +87,7 @@ impl Session {
     /// `err`.
     pub(super) fn run(
         &mut self,
-        statement: Statement,
+        statement: SqlStatement,
         results: &mut Results<'_>,
         err: &mut dyn Write,
     ) -> Result<(), StatementError> {
@@ -92,10 +100,14 @@ impl Session {
 
     async fn execute(
         &self,
-        statement: Statement,
+        statement: SqlStatement,
         results: &mut Results<'_>,
         err: &mut dyn Write,
     ) -> Result<(), StatementError> {
+        let statement = match statement {
+            SqlStatement::Plain(statement) => statement,
+            SqlStatement::Summarize(query) => return self.summarize(&query, results).await,
+        };
         if tables::is_list(&statement) {
             let context = self.context.clone();
             let tables = self.runner.run(async move { tables::list(&context).await }).await??;
@@ -103,16 +115,13 @@ impl Session {
             result.take(&tables)?;
             return Ok(result.finish()?);
         }
-        let state = self.context.state();
-        let plan = self.runner.run(async move { plan_statement(&state, statement).await }).await??;
+        if let Some(copy) = ArrayCopy::of(&statement)? {
+            return self.copy(copy, results, err).await;
+        }
+        let plan = self.plan(statement).await?;
         let changes_session = matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_));
         if self.explain && !changes_session && !is_explanation(&plan) {
-            let context = self.context.clone();
-            let planning =
-                async move { context.execute_logical_plan(plan).await?.create_physical_plan().await };
-            let plan = self.runner.run(planning).await??;
-            let text = displayable(plan.as_ref()).indent(false).to_string();
-            return Ok(results.plain(&text)?);
+            return self.explain(plan, results).await;
         }
         if let LogicalPlan::Ddl(DdlStatement::DropTable(drop)) = &plan
             && self.drop_array(drop, err)?
@@ -124,7 +133,7 @@ impl Session {
             // If standard error is closed, the table is made nevertheless.
             let _ = writeln!(
                 err,
-                "note: table {name} is in memory, and gone with this session; COPY {name} TO 'FILE' keeps it"
+                "note: table {name} is in memory, and gone with this session; COPY {name} TO 'FOLDER' STORED AS TILEDB makes an array of it"
             );
         }
         let context = self.context.clone();
@@ -153,6 +162,76 @@ impl Session {
             next = self.next(rows).await?;
         }
         Ok(result.finish()?)
+    }
+
+    async fn plan(&self, statement: Statement) -> Result<LogicalPlan, StatementError> {
+        let state = self.context.state();
+        Ok(self.runner.run(async move { plan_statement(&state, statement).await }).await??)
+    }
+
+    /// Prints how a query would be answered.
+    async fn explain(&self, plan: LogicalPlan, results: &mut Results<'_>) -> Result<(), StatementError> {
+        let context = self.context.clone();
+        let planning = async move { context.execute_logical_plan(plan).await?.create_physical_plan().await };
+        let plan = self.runner.run(planning).await??;
+        let text = displayable(plan.as_ref()).indent(false).to_string();
+        Ok(results.plain(&text)?)
+    }
+
+    /// Prints what is in each column of a query.
+    async fn summarize(&self, of: &Statement, results: &mut Results<'_>) -> Result<(), StatementError> {
+        let schema = self.plan(of.clone()).await?.schema().as_arrow().clone();
+        let plan = self.plan(summary::query(of, &schema)?).await?;
+        if self.explain {
+            return self.explain(plan, results).await;
+        }
+        let context = self.context.clone();
+        let executing = async move { context.execute_logical_plan(plan).await?.collect().await };
+        let figures = self.runner.run(executing).await??;
+        let figures = figures.first().ok_or_else(|| Failure::internal("an aggregate has one row"))?;
+        let table = summary::table(&schema, figures)?;
+        let mut result = results.begin(&table.schema(), false)?;
+        result.take(&table)?;
+        Ok(result.finish()?)
+    }
+
+    /// Copies the rows of a query to an array.
+    async fn copy(
+        &self,
+        copy: ArrayCopy,
+        results: &mut Results<'_>,
+        err: &mut dyn Write,
+    ) -> Result<(), StatementError> {
+        if self.only_reads {
+            let what = "a cluster only reads: run statements that write without it";
+            return Err(Failure::Failed(what.to_owned()).into());
+        }
+        let ArrayCopy { query, target, options } = copy;
+        let plan = self.plan(query).await?;
+        let import = ResultImport::new(&target, &options, self.memory, self.key_file.clone())?;
+        if self.explain {
+            return self.explain(plan, results).await;
+        }
+        let context = self.context.clone();
+        let executing = async move { context.execute_logical_plan(plan).await?.execute_stream().await };
+        let rows = self.runner.run(executing).await??;
+        let mut spool = Spool::new(&rows.schema())?;
+        let mut next = self.next(rows).await?;
+        while let Some((batch, rows)) = next.take() {
+            spool.write(&batch)?;
+            drop(batch);
+            next = self.next(rows).await?;
+        }
+        let pending = spool.finish(import, self.places.0.clone())?;
+        let (copied, notes) = self.runner.run(pending.run()).await??;
+        // If standard error is closed, the rows are written nevertheless.
+        let _ = err.write_all(&notes);
+        let left_out = match copied.left_out {
+            0 => String::new(),
+            count => format!("; {count} rows were left out, whose coordinates another row has"),
+        };
+        let _ = writeln!(err, "{} rows written to the array {target}{left_out}", copied.rows);
+        Ok(())
     }
 
     /// The next batch, and the rows behind it.

@@ -64,7 +64,11 @@ mod shells;
 mod show;
 mod sql;
 #[cfg(feature = "sql")]
+mod sql_copy;
+#[cfg(feature = "sql")]
 mod sql_files;
+#[cfg(feature = "sql")]
+mod sql_language;
 #[cfg(all(unix, feature = "sql"))]
 mod sql_prompt;
 #[cfg(feature = "sql")]

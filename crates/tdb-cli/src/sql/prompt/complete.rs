@@ -9,7 +9,7 @@ use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
 /// Words that are completed; others are typed.
-const KEYWORDS: [&str; 68] = [
+const KEYWORDS: [&str; 72] = [
     "ALL",
     "AND",
     "ARROW",
@@ -65,12 +65,16 @@ const KEYWORDS: [&str; 68] = [
     "PARTITION BY",
     "QUALIFY",
     "RECURSIVE",
+    "REPLACE INTO",
     "ROLLUP",
     "SELECT",
+    "SET",
     "SHOW TABLES",
     "STORED AS TILEDB",
+    "SUMMARIZE",
     "TIMESTAMP",
     "UNION ALL",
+    "UPDATE",
     "USING",
     "VALUES",
     "VIEW",
@@ -79,6 +83,9 @@ const KEYWORDS: [&str; 68] = [
     "WINDOW",
     "WITH",
 ];
+
+/// Words in front of the name of a table.
+const BEFORE_TABLES: [&str; 7] = ["FROM", "JOIN", "INTO", "UPDATE", "TABLE", "DESCRIBE", "SUMMARIZE"];
 
 /// The names of a session.
 #[derive(Debug, Default)]
@@ -99,15 +106,17 @@ impl Words {
         Self { names: Names::default(), files: FilenameCompleter::new() }
     }
 
-    /// The words that begin with what is typed, in order, in the case in which it is typed.
-    fn beginning_with(&self, typed: &str) -> Vec<String> {
+    /// The words that begin with what is typed, in order, in the case in which it is typed. Behind
+    /// some words there are tables only.
+    fn beginning_with(&self, typed: &str, only_tables: bool) -> Vec<String> {
         let lower = typed.to_lowercase();
         let is_lower = typed.chars().any(char::is_lowercase);
         let keywords =
             KEYWORDS.iter().map(|word| if is_lower { word.to_lowercase() } else { (*word).to_owned() });
-        let names = self.names.tables.iter().chain(&self.names.columns).map(|name| quoted(name));
+        let columns = self.names.columns.iter().filter(|_| !only_tables);
+        let names = self.names.tables.iter().chain(columns).map(|name| quoted(name));
         let functions = self.names.functions.iter().map(|name| format!("{name}("));
-        let all = names.chain(keywords).chain(functions);
+        let all = names.chain(keywords.chain(functions).filter(|_| !only_tables));
         let found: BTreeSet<String> =
             all.filter(|word| word.trim_start_matches('"').to_lowercase().starts_with(&lower)).collect();
         found.into_iter().collect()
@@ -138,7 +147,9 @@ impl Completer for Words {
         let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '"';
         let typed = before.rsplit(|letter| !is_part(letter)).next().unwrap_or_default();
         let start = before.len().saturating_sub(typed.len());
-        let found = self.beginning_with(typed.trim_start_matches('"'));
+        let word = before.get(..start).unwrap_or_default().split_whitespace().next_back().unwrap_or_default();
+        let only_tables = BEFORE_TABLES.iter().any(|before| word.eq_ignore_ascii_case(before));
+        let found = self.beginning_with(typed.trim_start_matches('"'), only_tables);
         let pairs = found.into_iter().map(|word| Pair { display: word.clone(), replacement: word });
         Ok((start, if typed.is_empty() { Vec::new() } else { pairs.collect() }))
     }
@@ -161,10 +172,11 @@ mod tests {
         words.names.tables = vec!["trips".to_owned(), "my trips".to_owned()];
         words.names.columns = vec!["Tip".to_owned()];
         words.names.functions = vec!["trim".to_owned()];
-        assert_eq!(words.beginning_with("tri"), ["trim(", "trips"]);
-        assert_eq!(words.beginning_with("TI"), ["TIMESTAMP", "Tip"]);
-        assert_eq!(words.beginning_with("ti"), ["Tip", "timestamp"]);
-        assert_eq!(words.beginning_with("my"), ["\"my trips\""]);
-        assert!(words.beginning_with("nothing begins so").is_empty());
+        assert_eq!(words.beginning_with("tri", false), ["trim(", "trips"]);
+        assert_eq!(words.beginning_with("TI", false), ["TIMESTAMP", "Tip"]);
+        assert_eq!(words.beginning_with("ti", false), ["Tip", "timestamp"]);
+        assert_eq!(words.beginning_with("my", false), ["\"my trips\""]);
+        assert_eq!(words.beginning_with("tri", true), ["trips"]);
+        assert!(words.beginning_with("nothing begins so", false).is_empty());
     }
 }
