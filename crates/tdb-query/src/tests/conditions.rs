@@ -74,6 +74,12 @@ fn naive(
                     Predicate::Nan { is } => {
                         !null && real(column.cell(cell).unwrap()).is_nan() == (*is != negated)
                     }
+                    Predicate::Like { pattern, is } => {
+                        let text = column.cell(cell).unwrap();
+                        let filled = if column.cell_val_num == CellValNum::Var { 0 } else { text.len() };
+                        let zeros = text.iter().rev().take_while(|byte| **byte == 0).count().min(filled);
+                        !null && pattern.matches(&text[..text.len() - zeros]) == (*is != negated)
+                    }
                     Predicate::Compare { comparison, operands } => {
                         let comparison = if negated { comparison.negated() } else { *comparison };
                         !null && holds_for(column, cell, comparison, operands)
@@ -201,6 +207,10 @@ fn pick(
     let one = || field(name.clone());
     let operand = operands[random(operands.len())].clone();
     let other = operands[random(operands.len())].clone();
+    if let (Operand::Bytes(text), 0) = (&operand, random(3)) {
+        let pattern = like(text, random(4));
+        return if random(2) == 0 { one().like(pattern) } else { one().not_like(pattern) };
+    }
     match random(11) {
         0 => one().eq(operand),
         1 => one().ne(operand),
@@ -224,6 +234,18 @@ fn pick(
             }
         }
         _ => one().is_not_null(),
+    }
+}
+
+/// A pattern that a text is like: the text, what it begins or ends with, or with one character left
+/// open.
+fn like(text: &[u8], kind: usize) -> Vec<u8> {
+    let middle = text.len() / 2;
+    match kind {
+        0 => [&text[..middle], b"%"].concat(),
+        1 => [b"%", &text[middle..]].concat(),
+        2 => [&text[..middle], b"_", text.get(middle + 1..).unwrap_or_default()].concat(),
+        _ => text.to_vec(),
     }
 }
 
