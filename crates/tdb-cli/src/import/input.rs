@@ -53,18 +53,22 @@ impl Input {
     }
 
     /// What is read of a source, to its end.
-    pub(super) fn spool(mut source: impl Read) -> io::Result<Self> {
+    pub(super) fn spool(source: impl Read) -> io::Result<Self> {
+        Self::spool_to(source, || unnamed().map_err(unkept).map(Kept))
+    }
+
+    fn spool_to(mut source: impl Read, kept: impl FnOnce() -> io::Result<Kept>) -> io::Result<Self> {
         let mut start = Vec::new();
         source.by_ref().take(MAX_INPUT_MEMORY).read_to_end(&mut start)?;
         let mut next = [0];
         if source.read(&mut next)? == 0 {
             return Ok(Self::Memory(start.into()));
         }
-        let mut spooled = unnamed()?;
+        let mut spooled = kept()?;
         spooled.write_all(&start)?;
         spooled.write_all(&next)?;
         io::copy(&mut source, &mut spooled)?;
-        Ok(Self::Spooled(Arc::new(spooled)))
+        Ok(Self::Spooled(Arc::new(spooled.0)))
     }
 
     /// Its contents as they are, which can be read from any place.
@@ -91,9 +95,40 @@ impl Input {
     }
 }
 
+/// A temporary file, whose errors say that it is one.
+struct Kept(File);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(unkept)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(unkept)
+    }
+}
+
+fn unkept(error: io::Error) -> io::Error {
+    let folder = std::env::temp_dir();
+    let why = format!(
+        "it is kept in a temporary file in {} (TMPDIR chooses another folder): {error}",
+        folder.display()
+    );
+    io::Error::new(error.kind(), why)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_that_of_the_temporary_file() {
+        let full = || Ok(Kept(File::options().write(true).open("/dev/full")?));
+        let error = Input::spool_to(&vec![b'x'; 3_000_000][..], full).map(|_| ()).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("TMPDIR chooses another folder") && text.contains("No space left"), "{text}");
+    }
 
     #[test]
     fn what_cannot_be_read_again_is_kept() {

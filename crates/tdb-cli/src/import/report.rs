@@ -6,6 +6,7 @@ use std::io::Write;
 use serde_json::{Map, Value, json};
 
 use super::args::ImportArgs;
+use crate::count::count;
 use crate::failure::{Result, one_line};
 use crate::place::shown;
 use crate::thresholds::MAX_LISTED_VALUES;
@@ -71,13 +72,16 @@ impl Report {
         for (field, filters) in &self.filters {
             writeln!(out, "{}", one_line(&format!("filters of {field}: {filters}")))?;
         }
-        let (written, left) =
-            if args.dry_run { ("would be written", "would be") } else { ("written", "were") };
+        let (written, left) = match (args.dry_run, self.left_out) {
+            (true, _) => ("would be written", "would be"),
+            (false, 1) => ("written", "was"),
+            (false, _) => ("written", "were"),
+        };
         let left_out = match self.left_out {
             0 => String::new(),
-            count => format!("; {count} rows {left} left out, whose coordinates another row has"),
+            rows => format!("; {} {left} left out, whose coordinates another row has", count(rows, "row")),
         };
-        writeln!(out, "{} cells {written}{left_out}", self.cells)?;
+        writeln!(out, "{} {written}{left_out}", count(self.cells, "cell"))?;
         Ok(())
     }
 }

@@ -33,6 +33,7 @@ use super::spill::UnnamedFiles;
 use super::statements::SqlStatement;
 use super::{SqlArgs, summary, tables};
 use crate::args::{KeyArgs, WindowArgs};
+use crate::count::count;
 use crate::failure::{Failure, Result};
 use crate::import::ResultImport;
 use crate::objects;
@@ -143,7 +144,7 @@ impl Session {
         if let Some(what) = written(frame.logical_plan()) {
             let rows = self.count(frame).await?;
             // If standard error is closed, the rows are written nevertheless.
-            let _ = writeln!(err, "{rows} rows {what}");
+            let _ = writeln!(err, "{} {what}", count(rows, "row"));
             return Ok(());
         }
         if frame.schema().fields().is_empty() {
@@ -228,9 +229,10 @@ impl Session {
         let _ = err.write_all(&notes);
         let left_out = match copied.left_out {
             0 => String::new(),
-            count => format!("; {count} rows were left out, whose coordinates another row has"),
+            1 => "; 1 row was left out, whose coordinates another row has".to_owned(),
+            rows => format!("; {rows} rows were left out, whose coordinates another row has"),
         };
-        let _ = writeln!(err, "{} rows written to the array {target}{left_out}", copied.rows);
+        let _ = writeln!(err, "{} written to the array {target}{left_out}", count(copied.rows, "row"));
         Ok(())
     }
 

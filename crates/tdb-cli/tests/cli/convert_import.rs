@@ -67,9 +67,9 @@ fn a_table_becomes_rows_with_numbers_and_the_next_one_follows() {
         assert_eq!(schema["attributes"][1]["datatype"], json!("DATETIME_DAY"));
         assert_eq!(
             said(&["import", text(&array), text(&second), "--dry-run"]),
-            "the current domain would grow: row=0..2\n1 cells would be written\n"
+            "the current domain would grow: row=0..2\n1 cell would be written\n"
         );
-        let grew = "the current domain grew: row=0..2\n1 cells written\n";
+        let grew = "the current domain grew: row=0..2\n1 cell written\n";
         assert_eq!(said(&["import", text(&array), text(&second)]), grew);
         let expected =
             "row,station,day,heat\n0,ROMA,1970-01-02,\n1,OSLO,1970-01-03,2.0\n2,ROMA,1970-01-04,3.0\n";

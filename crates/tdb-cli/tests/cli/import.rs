@@ -54,7 +54,7 @@ ROMA,2020-01-01,,true,\"\"
     assert_eq!(schema_json(&other), schema_json(&array));
 
     let more = file(&scratch, "more.csv", "t,rain,note,station,day\n1,false,x,BERN,2020-01-02\n");
-    assert_eq!(said(&["import", text(&array), text(&more), "--dry-run"]), "1 cells would be written\n");
+    assert_eq!(said(&["import", text(&array), text(&more), "--dry-run"]), "1 cell would be written\n");
     assert_eq!(csv(text(&array)), expected);
     said(&["import", text(&array), text(&more)]);
     assert_eq!(csv(text(&array)).lines().nth(1), Some("BERN,2020-01-02,1.0,false,x"));
@@ -70,9 +70,9 @@ fn a_table_without_dimensions_has_numbered_rows_and_a_second_file_continues_them
     let import = ["import", text(&array), text(&more)];
     assert_eq!(
         said(&[&import[..], &["--dry-run"]].concat()),
-        "the current domain would grow: row=0..2\n1 cells would be written\n"
+        "the current domain would grow: row=0..2\n1 cell would be written\n"
     );
-    assert_eq!(said(&import), "the current domain grew: row=0..2\n1 cells written\n");
+    assert_eq!(said(&import), "the current domain grew: row=0..2\n1 cell written\n");
     assert_eq!(csv(text(&array)), "row,a,b\n0,1,x\n1,,y\n2,3,z\n");
     assert_eq!(said(&["read", text(&array), "--where", "a > 1", "--format", "csv"]), "row,a,b\n2,3,z\n");
     // What an export says of rows is where they go.

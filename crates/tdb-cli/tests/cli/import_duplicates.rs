@@ -42,7 +42,7 @@ fn one_rule_holds_for_duplicates_in_files_of_any_size() {
             let place = scratch.path().join(rule);
             let import = ["import", text(&place), text(&twice), "--dims", "x", "--duplicates", rule];
             let wrote =
-                format!("{cells} cells written; 1 rows were left out, whose coordinates another row has\n");
+                format!("{cells} cells written; 1 row was left out, whose coordinates another row has\n");
             assert_eq!(said(&import), wrote);
             assert_eq!(cell(&place, 14), kept);
             let count = said(&["read", text(&place), "--aggregate", "count", "--format", "csv"]);

@@ -38,7 +38,7 @@ fn leading_zeros_are_kept_and_a_note_says_so() {
     assert_eq!(csv(text(&array)), "x,zip\n1,01234\n2,90210\n");
     // An array that exists has said already what it holds.
     let more = file(&scratch, "more.csv", "x,zip\n2,00001\n");
-    assert_eq!(said(&["import", text(&array), text(&more)]), "1 cells written\n");
+    assert_eq!(said(&["import", text(&array), text(&more)]), "1 cell written\n");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_dash_is_standard_input() {
             "error: standard input: --format csv, tsv, ndjson, json, npy, parquet, arrow or arrows is needed\n"
         )
     );
-    assert_eq!(import(&["--format", "csv"]), (Some(0), "1 cells written\n".to_owned()));
+    assert_eq!(import(&["--format", "csv"]), (Some(0), "1 cell written\n".to_owned()));
     assert_eq!(csv(text(&array)), "x,a\n1,b\n");
     fs::write(&table, "x,a\n1\n").unwrap();
     let (code, said) = import(&["--format", "csv"]);

@@ -61,7 +61,7 @@ fn an_import_that_is_refused_does_not_let_the_array_grow() {
     refused(&["import", text(&array), text(&twice)], 1, "line 3, column \"a\"");
     assert_eq!((csv(text(&array)), schema_json(&array)), ("x,a\n5,1\n".to_owned(), before));
     fs::write(&twice, "x,a\n9,2\n").unwrap();
-    let grew = "the current domain grew: x=5..9\n1 cells written\n";
+    let grew = "the current domain grew: x=5..9\n1 cell written\n";
     assert_eq!(said(&["import", text(&array), text(&twice)]), grew);
     assert_eq!(csv(text(&array)), "x,a\n5,1\n9,2\n");
 }
@@ -136,7 +136,7 @@ fn an_array_without_a_current_domain_has_the_room_that_it_has() {
     let schema = file(&scratch, "schema.json", schema.to_string());
     said(&["create", text(&array), "--schema", text(&schema)]);
     let table = file(&scratch, "t.csv", "x,a\n9,1\n");
-    assert_eq!(said(&["import", text(&array), text(&table)]), "1 cells written\n");
+    assert_eq!(said(&["import", text(&array), text(&table)]), "1 cell written\n");
     fs::write(&table, "x,a\n10,1\n").unwrap();
     refused(
         &["import", text(&array), text(&table)],

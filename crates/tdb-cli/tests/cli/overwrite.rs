@@ -71,7 +71,7 @@ fn an_import_may_begin_again() {
     said(&["import", text(&array), text(&table)]);
     let other = ["import", text(&array), text(&table), "--dims", "x", "--types", "a=float64"];
     refused(&other, 2, "--dims is only for a new array");
-    assert_eq!(said(&[&other[..], &["--force"]].concat()), "1 cells written\n");
+    assert_eq!(said(&[&other[..], &["--force"]].concat()), "1 cell written\n");
     assert_eq!(csv(text(&array)), "x,a\n1,2.0\n");
     // What is wrong with the file is found before anything is removed.
     let bad = file(&scratch, "bad.csv", "x,a\n1\n");

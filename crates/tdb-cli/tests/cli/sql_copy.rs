@@ -102,7 +102,7 @@ fn options_of_a_copy_are_those_of_an_import_and_others_are_refused_by_name() {
     let (_, said) = ran(folder, &copy("dims 'city', duplicates last, types 'price=float32?'"));
     assert_eq!(
         said,
-        "3 rows written to the array a; 1 rows were left out, whose coordinates another row has\n"
+        "3 rows written to the array a; 1 row was left out, whose coordinates another row has\n"
     );
     assert_eq!(cells(folder, "a"), "city,price\nOslo,9.25\nPisa,1.0\nRome,\n");
     ran(folder, &copy("dims 'city', allow_duplicates true, force true"));
@@ -149,7 +149,7 @@ fn insert_numbers_rows_and_lets_an_imported_array_grow() {
         "INSERT INTO trips (city, day, price) VALUES ('Bari', DATE '2025-05-05', 3); \
          INSERT INTO trips (city, day) SELECT city, day FROM 'trips.csv' WHERE city = 'Rome'",
     );
-    assert_eq!(said, "1 rows inserted\n1 rows inserted\n");
+    assert_eq!(said, "1 row inserted\n1 row inserted\n");
     let all = cells(folder, "trips");
     assert!(all.ends_with("4,Bari,2025-05-05,3.0\n5,Rome,2024-01-02,\n"), "{all}");
     // A number may be given.
@@ -190,7 +190,7 @@ fn an_update_changes_attributes_and_nothing_else() {
         folder,
         "UPDATE rows SET price = 5 WHERE price IS NULL; UPDATE rows SET price = 6 WHERE price > 1000",
     );
-    assert_eq!(said, "1 rows updated\n0 rows updated\n");
+    assert_eq!(said, "1 row updated\n0 rows updated\n");
     assert!(cells(folder, "rows").contains("1,Rome,2024-01-02,5.0\n"));
     for (sql, part) in [
         ("UPDATE days SET city = 'X'", "SET city: the coordinates of a cell cannot change"),
