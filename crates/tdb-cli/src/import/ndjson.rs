@@ -54,6 +54,12 @@ impl<'n> Objects<'n> {
 
     /// Adds an object that begins on this line as a row, and a column for each new key.
     pub(super) fn add(&mut self, number: usize, object: Vec<(String, Json)>) -> Result<(), String> {
+        if is_of_columns(&object) {
+            return Err(format!(
+                "line {number}: this is what tdb read --format json prints, a list for each field; what tdb read --format \
+                 ndjson prints has rows"
+            ));
+        }
         let Self { table, columns, nulls } = self;
         let mut row: Vec<Option<Json>> = vec![None; columns.len()];
         for (name, value) in object {
@@ -86,6 +92,18 @@ impl<'n> Objects<'n> {
         }
         table.end_row()
     }
+}
+
+/// Whether an object is a result of `tdb read` by columns.
+fn is_of_columns(object: &[(String, Json)]) -> bool {
+    let is_part = |(name, value): &(String, Json)| match (name.as_str(), value) {
+        ("cells", Json::Number(_)) | ("shape", Json::List(_)) => true,
+        ("fields", Json::Object(fields)) => {
+            !fields.is_empty() && fields.iter().all(|(_, cells)| matches!(cells, Json::List(_)))
+        }
+        _ => false,
+    };
+    object.iter().all(is_part) && object.iter().any(|(name, _)| name == "fields")
 }
 
 #[cfg(test)]
@@ -123,6 +141,11 @@ mod tests {
         assert!(wrong(b"[\n").ends_with("; --format json reads a list of objects"));
         assert!(wrong(b"{\"a\":1}{\"a\":2}\n").starts_with("line 1: "));
         assert!(wrong(b"{\"a\":1,\"a\":2}\n").starts_with("line 1: the key \"a\" is there twice"));
+        assert!(
+            wrong(b"{\"cells\":1,\"shape\":[1],\"fields\":{\"a\":[1]}}\n")
+                .ends_with("--format ndjson prints has rows")
+        );
+        assert_eq!(parse(b"{\"cells\":1,\"fields\":{\"a\":1}}\n").unwrap().len(), 1);
         assert_eq!(parse(b"\n").unwrap().len(), 0);
     }
 
