@@ -56,7 +56,6 @@ pub(crate) fn zones(array: &Array) -> Result<HashMap<String, Arc<str>>, tdb_arra
 
 /// The changes to the metadata of a new array that say in which time zones the columns of a table
 /// are shown. The array has their times in UTC.
-#[must_use]
 pub fn zone_changes(table: &arrow_schema::Schema, schema: &ArraySchema) -> MetadataChanges {
     table.fields().iter().fold(MetadataChanges::new(), |changes, column| {
         let values = match column.data_type() {
