@@ -4,7 +4,7 @@
 use tdb_array::Array;
 use tdb_array::schema::{ArraySchema, FieldKind, field_key};
 use tdb_array::write::MetadataChanges;
-use tdb_arrow::arrow_schema::{DataType, Field, Schema};
+use tdb_arrow::arrow_schema::{Field, Schema};
 use tdb_arrow::metadata::{CELL_VAL_NUM, DATATYPE};
 use tdb_arrow::types::rows_with;
 use tdb_arrow::{Days, Options};
