@@ -51,11 +51,11 @@ fn an_interrupt_ends_a_query_that_computes_without_a_pause_and_the_next_one_runs
 #[test]
 fn an_interrupt_between_two_batches_ends_a_copy_which_leaves_no_array() {
     let scratch = Scratch::new();
-    let mut typist = Typist::new(&scratch);
+    let mut typist = prompt(&scratch);
     typist.types("COPY (SELECT value AS k FROM generate_series(1, 100000000)) TO 'many' STORED AS TILEDB;\r");
     // Most of this time goes into the temporary file.
     std::thread::sleep(Duration::from_millis(1500));
-    typist.interrupts();
+    typist.signals("-INT");
     typist.wait_for("interrupted");
     typist.asks("SELECT 41 + 1 AS answer;", "42");
     assert!(!scratch.path().join("many/__schema").exists());
