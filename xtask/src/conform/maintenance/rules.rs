@@ -27,6 +27,8 @@ const ADDED: &str =
 pub(super) const EMPTY: &str = "\"Dense writes of empty strings\": libtiledb dies of SIGSEGV";
 /// What its side says before such a write.
 pub(super) const WRITES: &str = "libtiledb writes a box";
+/// What is said of a crash that has nothing to do with what tdb wrote.
+pub(super) const ALONE: &str = "and dies there as well if it takes all steps itself";
 
 impl Case {
     /// The rule by which libtiledb's values of "b" are ignored, if one applies to the history.

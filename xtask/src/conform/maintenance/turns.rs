@@ -10,7 +10,7 @@ use tdb_array::{Array, Layout, TimeWindow};
 
 use super::cases::{Case, Kind, Step};
 use super::cells::Cells;
-use super::rules::WRITES;
+use super::rules::{ALONE, WRITES};
 use super::steps::{key, take};
 use crate::conform::random::Random;
 use crate::conform::writes::hex;
@@ -103,10 +103,12 @@ impl Turns {
                 case.verify(&path).map_err(|error| format!("after tdb's step {at} {step:?}: {error}"))?;
                 came.verified += 1;
             } else {
-                let said = self.ask(&json!({ "case": number, "step": at })).map_err(|why| match step {
+                let said = self.ask(&json!({ "case": number, "step": at }));
+                let said = said.map_err(|why| match step {
                     Step::Write { cells, .. } if case.kind.is_dense() && dies_of_empty(&why, cells) => {
                         format!("{why} {WRITES}")
                     }
+                    _ if why.starts_with(ENDED) && self.dies_alone(number, at) => format!("{why} {ALONE}"),
                     _ => why,
                 })?;
                 if let Some(why) = said.get("refused") {
@@ -125,6 +127,18 @@ impl Turns {
         }
         self.compare(case, number, &path, &mut came)?;
         Ok(came)
+    }
+
+    /// Whether libtiledb also dies in a step if it takes all steps before it: what tdb wrote is not
+    /// the cause then.
+    fn dies_alone(&self, number: usize, step: usize) -> bool {
+        let arrays = self.arrays.join("alone");
+        let _ = std::fs::remove_dir_all(&arrays);
+        let mut alone = Self::new(&self.script, &self.library, &self.cases, &arrays);
+        let mut take = |at: usize| alone.ask(&json!({ "case": number, "step": at }));
+        std::fs::create_dir_all(&arrays).is_ok()
+            && (0..step).all(|at| take(at).is_ok())
+            && take(step).is_err_and(|why| why.starts_with(ENDED))
     }
 
     fn compare(&mut self, case: &Case, number: usize, path: &Path, came: &mut Came) -> Result<(), String> {

@@ -185,6 +185,11 @@ fn filter(filter: &Filter) -> Value {
             told.insert("scale_float_factor".into(), scale.scale.into());
             told.insert("scale_float_offset".into(), scale.offset.into());
         }
+        Filter::WebP(image) => {
+            told.insert("webp_quality".into(), image.quality.into());
+            told.insert("webp_input_format".into(), image.format.code().into());
+            told.insert("webp_lossless".into(), u8::from(image.lossless).into());
+        }
         _ => {}
     }
     told.into()
