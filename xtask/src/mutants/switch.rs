@@ -149,8 +149,8 @@ fn offsets(text: &str, place: Place) -> Option<Range<usize>> {
 }
 
 /// The end of `lib.rs` of a crate with mutants. The environment chooses the mutant
-/// ([`super::trial::CHOSEN`]) and may ask for the numbers of those that were reached
-/// ([`super::trial::REACHED`]). Functions may be `const`, so nothing more than a plain read and
+/// (`TDB_MUTANT`) and may ask for the numbers of those that were reached
+/// (`TDB_MUTANTS_REACHED`). Functions may be `const`, so nothing more than a plain read and
 /// write of memory is allowed; the value of a constant cannot be chosen, and is an error.
 pub(super) fn runtime(count: usize) -> String {
     RUNTIME.replace("COUNT", &count.saturating_add(1).to_string())
