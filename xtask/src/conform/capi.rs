@@ -119,13 +119,18 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let (genuine_work, own_work) = (work.join("genuine"), work.join("tdb"));
     [&work, &genuine_work, &own_work].into_iter().try_for_each(|folder| pytest::empty_folder(folder))?;
     let modules = modules(&environment)?;
-    let own_modules = work.join("modules");
+    // Both are copies, in folders whose names are as long: pytest names tests by parameters, such as
+    // paths, unless these are long.
+    let (genuine_modules, own_modules) = (work.join("modules-1"), work.join("modules-2"));
     let package = if options.tests.is_some() { capi_soma::PACKAGE } else { PACKAGE };
+    copy_package(package, &modules, &genuine_modules)?;
     with_library(package, &modules, &own_modules, &library)?;
     // Beside the package are examples, which a test runs.
     let examples = modules.join(EXAMPLES);
     if options.tests.is_none() && examples.is_dir() {
-        pytest::copy(&examples, &own_modules.join(EXAMPLES))?;
+        for modules in [&genuine_modules, &own_modules] {
+            pytest::copy(&examples, &modules.join(EXAMPLES))?;
+        }
     }
     let tests = options.tests.as_ref().map(std::path::absolute).transpose();
     let tests = tests.map_err(|error| error.to_string())?;
@@ -136,7 +141,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         work,
         modules: vec![root.join(PLUGIN), modules],
     };
-    let genuine = runner(modules, genuine_work);
+    let genuine = runner(genuine_modules, genuine_work);
     let own = runner(own_modules, own_work);
     let expected = match options.tests {
         Some(_) => Expected::default(),
@@ -176,15 +181,20 @@ fn libraries(package: &str) -> String {
     format!("{package}.libs")
 }
 
+/// Copies a package, and the folder of libraries that belongs to it.
+fn copy_package(package: &str, modules: &Path, own: &Path) -> Result<(), String> {
+    let mut folders = [package.to_owned(), libraries(package)].into_iter();
+    folders.try_for_each(|folder| pytest::copy(&modules.join(&folder), &own.join(&folder)))
+}
+
 /// Copies a package, and the folder of libraries that belongs to it, with a library in the place of
 /// each libtiledb that they have: a namespace of packages may have several. Modules find theirs by
 /// its name, in a folder beside their own.
 pub(crate) fn with_library(package: &str, modules: &Path, own: &Path, library: &Path) -> Result<(), String> {
+    copy_package(package, modules, own)?;
     let mut replaced = 0;
     for folder in [package.to_owned(), libraries(package)] {
-        let own = own.join(&folder);
-        pytest::copy(&modules.join(&folder), &own)?;
-        for place in copies(&own)? {
+        for place in copies(&own.join(&folder))? {
             fs::copy(library, &place).map_err(|error| format!("{}: {error}", library.display()))?;
             replaced += 1;
         }
