@@ -67,7 +67,8 @@ def _in_zone(values: Any, zone: Zone | None) -> Any:
     if zone is None:
         return values
     if isinstance(values, pd.Categorical):
-        return values.rename_categories(pd.DatetimeIndex(values.categories).tz_localize("UTC").tz_convert(zone))
+        moments = pd.DatetimeIndex(values.categories).tz_localize("UTC").tz_convert(zone)
+        return values.rename_categories(dict(zip(values.categories, moments)))
     return pd.DatetimeIndex(values).tz_localize("UTC").tz_convert(zone)
 
 
