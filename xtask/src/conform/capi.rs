@@ -119,8 +119,8 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let (genuine_work, own_work) = (work.join("genuine"), work.join("tdb"));
     [&work, &genuine_work, &own_work].into_iter().try_for_each(|folder| pytest::empty_folder(folder))?;
     let modules = modules(&environment)?;
-    // Both are copies, in folders whose names are as long: pytest names tests by parameters, such as
-    // paths, unless these are long.
+    // Both are copies, in folders whose names are as long: pytest names tests by parameters, such
+    // as paths, unless these are long.
     let (genuine_modules, own_modules) = (work.join("modules-1"), work.join("modules-2"));
     let package = if options.tests.is_some() { capi_soma::PACKAGE } else { PACKAGE };
     copy_package(package, &modules, &genuine_modules)?;
