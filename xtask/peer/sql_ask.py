@@ -73,7 +73,7 @@ class Tdb:
                 line = line[5:]
             if line.startswith("{"):
                 rows.append(json.loads(line))
-            elif line.strip() and not re.fullmatch(r"\d+ rows (written|inserted|deleted).*", line):
+            elif line.strip() and not re.fullmatch(r"\d+ rows? (written|inserted|updated|deleted).*", line):
                 wrong.append(line)
         if wrong:
             return None, " / ".join(wrong)
