@@ -58,18 +58,21 @@ fn stored(tree: &Tree, array: &impl ConditionTarget) -> Result<Condition> {
 fn value(name: &str, place: Place, predicate: &Predicate, array: &impl ConditionTarget) -> Result<Condition> {
     let at = |place, kind| QueryError::Condition(ConditionError::at(place, kind));
     let field = field_of(array, name, place)?;
-    let refused = |what: &str| {
-        let why = format!("delete conditions cannot test whether a field is {what}");
-        Err(at(place, Kind::Operand { why }).into())
-    };
+    let refused = |what| Err(at(place, Kind::NotStored { what }).into());
     let (comparison, operands) = match predicate {
         Predicate::Compare { comparison, operands } => (comparison, operands),
         Predicate::Null { .. } => return refused("null"),
         Predicate::Nan { .. } => return refused("NaN"),
         Predicate::Like { pattern, is } => {
             let like = match like(array, &field, place, pattern)? {
+                // As for a value that the enumeration lacks.
+                Like::Codes(codes) if codes.is_empty() => {
+                    let pattern = String::from_utf8_lossy(pattern.text());
+                    let why = format!("the enumeration of field \"{name}\" has no value like '{pattern}'");
+                    return Err(at(place, Kind::Operand { why }).into());
+                }
                 Like::Codes(codes) => {
-                    let comparison = Comparison::In;
+                    let comparison = of_several(Comparison::Equal, codes.len());
                     Condition::Value { field: name.to_owned(), comparison, operands: codes }
                 }
                 Like::Text => match like::as_order(name, pattern) {

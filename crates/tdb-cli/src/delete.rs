@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::json;
+use tdb_array::error::{ConditionErrorKind, QueryError};
 use tdb_array::query::{DeleteCounts, QueryCondition};
-use tdb_array::{Array, ArrayWriter, OpenOptions, TimeWindow};
+use tdb_array::{Array, ArrayWriter, Error, OpenOptions, TimeWindow};
 
 use crate::args::ChangeArgs;
 use crate::condition;
@@ -80,7 +81,17 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: 
     if args.by_coordinates {
         return args.by_coordinates(&array, &writer, &asked, out);
     }
-    let stored = asked.to_stored(&array).map_err(|error| with_way_out(failed(error)))?;
+    let stored = asked.to_stored(&array).map_err(|error| {
+        let has_way_out = is_not_stored(&error);
+        match failed(error) {
+            Failure::Text { line, text, column } if has_way_out => Failure::Text {
+                line: format!("{line}; --by-coordinates finds the cells first"),
+                text,
+                column,
+            },
+            other => other,
+        }
+    })?;
     writer.check_delete(&stored).map_err(failed)?;
 
     // A date such as 2013-01 is shown as the instants that it stands for.
@@ -169,13 +180,13 @@ impl DeleteArgs {
     }
 }
 
-/// The failure of a condition that no delete file can contain, with what helps.
-fn with_way_out(failure: Failure) -> Failure {
-    match failure {
-        Failure::Text { line, text, column } if line.contains("delete conditions cannot test") => {
-            Failure::Text { line: format!("{line}; --by-coordinates finds the cells first"), text, column }
+/// Whether an error is about a condition that no delete file can contain.
+fn is_not_stored(error: &Error) -> bool {
+    match error {
+        Error::Query(QueryError::Condition(error)) => {
+            matches!(error.kind(), ConditionErrorKind::NotStored { .. })
         }
-        other => other,
+        _ => false,
     }
 }
 

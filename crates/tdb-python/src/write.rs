@@ -2,7 +2,7 @@
 
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use tdb_array::error::QueryError;
+use tdb_array::error::{ConditionErrorKind, QueryError};
 use tdb_array::group::{ObjectType, object_type};
 use tdb_array::query::Coordinate;
 use tdb_array::schema::{Enumeration, MetadataValue};
@@ -254,10 +254,12 @@ pub(crate) fn delete(
 
 /// The failure of a condition that no delete file can contain, with what helps.
 fn with_way_out(error: tdb_array::Error) -> Failure {
-    let text = error.to_string();
-    if text.contains("delete conditions cannot test") {
-        Failure::Argument(format!("{text}; by_coordinates=True finds the cells first"))
-    } else {
-        Failure::Array(error)
+    match &error {
+        tdb_array::Error::Query(QueryError::Condition(condition))
+            if matches!(condition.kind(), ConditionErrorKind::NotStored { .. }) =>
+        {
+            Failure::Argument(format!("{error}; by_coordinates=True finds the cells first"))
+        }
+        _ => Failure::Array(error),
     }
 }

@@ -44,6 +44,8 @@ pub enum ConditionErrorKind {
         "the enumeration \"{enumeration}\" of field \"{field}\" has no order: it can only be compared with =, != and in"
     )]
     Unordered { field: String, enumeration: String },
+    #[error("delete conditions cannot test whether a field is {what}")]
+    NotStored { what: &'static str },
     #[error("{why}")]
     Operand { why: String },
 }

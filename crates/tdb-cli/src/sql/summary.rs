@@ -104,7 +104,9 @@ pub(super) fn table(schema: &Schema, figures: &RecordBatch) -> Result<RecordBatc
         let column = column?.as_primitive_opt::<Int64Type>()?;
         column.is_valid(0).then(|| column.value(0))
     };
-    let all = count(figures.columns().first()).unwrap_or(0);
+    let Some(all) = count(figures.columns().first()) else {
+        return internal_err!("a summary does not say how many rows there are");
+    };
     let figure = |row: usize, at: usize| figures.columns().get(1 + row * FIGURES + at);
     let texts = |at: usize| -> ArrayRef {
         let text = |row: usize| {

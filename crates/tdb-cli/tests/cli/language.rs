@@ -109,8 +109,13 @@ fn deletes_take_prefixes_and_numbers_between_integers() {
     assert!(log.contains("delete where (name >= JF and name < JG) and k > 1"), "{log}");
     let coloured = scratch.path().join("coloured");
     sparse(&coloured);
+    refused(&["delete", text(&coloured), "--where", "c like 'x%'"], 2, "has no value like 'x%'");
+    refused(&["delete", text(&coloured), "--where", "c not like 'x%'"], 2, "has no value like 'x%'");
     said(&["delete", text(&coloured), "--where", "c like 'gr%'"]);
     assert!(said(&["read", text(&coloured), "--aggregate", "count"]).ends_with(" 5\n"));
+    // Both values: a set of codes.
+    said(&["delete", text(&coloured), "--where", "c like '%e%'"]);
+    assert!(said(&["read", text(&coloured), "--aggregate", "count"]).ends_with(" 0\n"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use datafusion::arrow::array::{ArrayRef, Int64Array};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{exec_err, plan_err};
+use datafusion::common::{DataFusionError, exec_err, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 use tdb_codec::calendar::civil_from_days;
 
@@ -74,12 +74,8 @@ impl ScalarUDFImpl for DateDiff {
                 counts.push(None);
                 continue;
             };
-            let count = match part {
-                // Hours that clocks leave out or show twice are hours as well.
-                Part::Step(step) => to.div_euclid(step) - from.div_euclid(step),
-                // The calendar is that of the zone in which the period begins.
-                calendar => calendar.number(start.shown(*to)?, start.shown(*from)?),
-            };
+            // The calendar is that of the zone in which the period begins.
+            let count = part.count(*from, *to, |instant| start.shown(instant))?;
             let Ok(count) = i64::try_from(count) else {
                 return exec_err!("{NAME}: {count} does not fit BIGINT");
             };
@@ -129,21 +125,23 @@ impl Part {
         })
     }
 
-    /// The number of boundaries from one local time to another.
-    fn number(self, to: i128, from: i128) -> i128 {
-        let (to, from) = (to.div_euclid(DAY), from.div_euclid(DAY));
-        let of_years = |day: i128, years: i128| civil_from_days(day).0 / years;
-        let of_months = |day: i128, months: i128| {
-            let (year, month, _) = civil_from_days(day);
-            (year * 12 + month - 1).div_euclid(months)
+    /// The number of boundaries from one instant to another. `shown` is the time that clocks show at
+    /// an instant.
+    fn count(self, from: i128, to: i128, shown: impl Fn(i128) -> Result<i128>) -> Result<i128> {
+        let day = |instant: i128| Ok::<_, DataFusionError>(shown(instant)?.div_euclid(DAY));
+        let year = |instant: i128| Ok::<_, DataFusionError>(civil_from_days(day(instant)?).0);
+        let month = |instant: i128| {
+            let (year, month, _) = civil_from_days(day(instant)?);
+            Ok::<_, DataFusionError>(year * 12 + month - 1)
         };
-        match self {
-            // These are counted before.
-            Self::Step(_) | Self::Day => to - from,
-            Self::Week => (to - from) / 7,
-            Self::Months(months) => of_months(to, months) - of_months(from, months),
-            Self::Years(years) => of_years(to, years) - of_years(from, years),
-        }
+        Ok(match self {
+            // Hours that clocks leave out or show twice are hours as well.
+            Self::Step(step) => to.div_euclid(step) - from.div_euclid(step),
+            Self::Day => day(to)? - day(from)?,
+            Self::Week => (day(to)? - day(from)?) / 7,
+            Self::Months(months) => month(to)?.div_euclid(months) - month(from)?.div_euclid(months),
+            Self::Years(years) => year(to)? / years - year(from)? / years,
+        })
     }
 }
 
@@ -179,11 +177,8 @@ mod tests {
             ("mil", "1999-12-31", "2000-01-01", 1),
         ] {
             let (from, to) = (at(from), at(to));
-            let found = match Part::of(part).unwrap() {
-                Part::Step(step) => to.div_euclid(step) - from.div_euclid(step),
-                calendar => calendar.number(to, from),
-            };
-            assert_eq!(found, count, "{part} {from} {to}");
+            let found = Part::of(part).unwrap().count(from, to, Ok);
+            assert_eq!(found.unwrap(), count, "{part} {from} {to}");
         }
         assert!(Part::of("fortnight").unwrap_err().to_string().contains("no part \"fortnight\""));
     }

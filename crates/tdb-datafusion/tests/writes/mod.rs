@@ -83,6 +83,14 @@ async fn rows_that_do_not_fit_the_memory_wait_on_disk() {
     assert_eq!(sums, ["300000 | 300000 | 299999 | 134999550000"]);
 }
 
+/// Statements that fail, each with a part of what is said.
+async fn all_refused(session: &SessionContext, statements: &[(&str, &str)]) {
+    for (sql, part) in statements {
+        let why = refused(session, sql).await;
+        assert!(why.contains(part), "{sql}: {why}");
+    }
+}
+
 /// A sparse array of numbers with a nullable text.
 fn sparse() -> MemoryStorage {
     let schema = ArraySchema::sparse()
@@ -115,16 +123,17 @@ async fn an_update_writes_cells_again_at_one_time_and_keeps_what_is_not_set() {
     assert_eq!(ask(&session, "UPDATE t SET s = NULL").await, ["10"]);
     assert_eq!(ask(&session, "SELECT count(s), count(*) FROM t").await, ["0 | 10"]);
     assert_eq!(ask(&session, "UPDATE t SET a = 1 WHERE x > 100").await, ["0"]);
-    for (sql, part) in [
-        ("UPDATE t SET x = x + 1", "SET x: the coordinates of a cell cannot change"),
-        ("UPDATE t SET a = 1.5 WHERE x = 1", "1.5 (Float64) cannot be stored in the column a (Int32)"),
-        ("UPDATE t SET a = 3000000000", "cannot be stored in the column a"),
-        ("UPDATE t SET a = NULL WHERE x = 2", "no value for the column a, which cannot be null"),
-        ("UPDATE t SET a = 1 FROM t AS u", "FROM"),
-    ] {
-        let why = refused(&session, sql).await;
-        assert!(why.contains(part), "{sql}: {why}");
-    }
+    all_refused(
+        &session,
+        &[
+            ("UPDATE t SET x = x + 1", "SET x: the coordinates of a cell cannot change"),
+            ("UPDATE t SET a = 1.5 WHERE x = 1", "1.5 (Float64) cannot be stored in the column a (Int32)"),
+            ("UPDATE t SET a = 3000000000", "cannot be stored in the column a"),
+            ("UPDATE t SET a = NULL WHERE x = 2", "no value for the column a, which cannot be null"),
+            ("UPDATE t SET a = 1 FROM t AS u", "FROM"),
+        ],
+    )
+    .await;
     assert_eq!(ask(&session, "SELECT a FROM t WHERE x IN (1, 2) ORDER BY x").await, ["21", "4"]);
     let plain = SessionContext::new();
     plain.register_table("t", table).unwrap();
@@ -189,14 +198,15 @@ async fn an_update_of_a_dense_array_writes_the_box_around_its_rows() {
         ask(&session, "SELECT y, x FROM t WHERE a = 5 ORDER BY y, x").await,
         ["11 | 1", "11 | 2", "14 | 3"]
     );
-    for (sql, part) in [
-        ("UPDATE t SET y = 1", "SET y"),
-        ("REPLACE INTO t VALUES (11, 1, 1, 'a'), (11, 1, 2, 'b')", "two rows have the same coordinates"),
-        ("REPLACE INTO t VALUES (41, 1, 1, 'a')", "outside of the domain"),
-        ("INSERT INTO t VALUES (11, 1, 1, 'a')", "INSERT INTO a dense array"),
-    ] {
-        let why = refused(&session, sql).await;
-        assert!(why.contains(part), "{sql}: {why}");
-    }
+    all_refused(
+        &session,
+        &[
+            ("UPDATE t SET y = 1", "SET y"),
+            ("REPLACE INTO t VALUES (11, 1, 1, 'a'), (11, 1, 2, 'b')", "two rows have the same coordinates"),
+            ("REPLACE INTO t VALUES (41, 1, 1, 'a')", "outside of the domain"),
+            ("INSERT INTO t VALUES (11, 1, 1, 'a')", "INSERT INTO a dense array"),
+        ],
+    )
+    .await;
     assert_eq!(common::cells(&table.array()).num_rows(), 300);
 }
