@@ -125,8 +125,8 @@ impl Part {
         })
     }
 
-    /// The number of boundaries from one instant to another. `shown` is the time that clocks show at
-    /// an instant.
+    /// The number of boundaries from one instant to another. `shown` tells what clocks show at an
+    /// instant.
     fn count(self, from: i128, to: i128, shown: impl Fn(i128) -> Result<i128>) -> Result<i128> {
         let day = |instant: i128| Ok::<_, DataFusionError>(shown(instant)?.div_euclid(DAY));
         let year = |instant: i128| Ok::<_, DataFusionError>(civil_from_days(day(instant)?).0);
