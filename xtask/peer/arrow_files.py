@@ -5,6 +5,7 @@ BARE have none, as anybody's files do.
 """
 
 import os
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -161,7 +162,7 @@ def inferred(kind):
 def refused():
     """Columns of types that arrays do not have, each with a plain column beside it."""
     plain = pa.array([1, 2], pa.int32())
-    decimal = pa.array([1, 2], pa.decimal128(10, 2))
+    decimal = pa.array([1, 2], pa.decimal128(19, 2))
     return {
         "decimal": decimal,
         "decimal256": decimal.cast(pa.decimal256(40, 2)),
@@ -170,7 +171,6 @@ def refused():
         "map": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int32())),
         "texts": pa.array([["a"], []], pa.list_(pa.string())),
         "nested": pa.array([[[1]], []], pa.list_(pa.list_(pa.int32()))),
-        "zone": pa.array([1, 2], pa.timestamp("ns", tz="Europe/Paris")),
         "null": pa.nulls(2),
         "runs": pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), plain),
         "listview": pa.array([[1], [2]], pa.list_view(pa.int32())),
@@ -185,3 +185,28 @@ def write_refused(folder):
         table = pa.table({"plain": pa.array([1, 2], pa.int32()), name: column})
         ipc_file(table, "%s/%s.arrow" % (folder, name))
         ipc_stream(table, "%s/%s.arrows" % (folder, name))
+
+
+# -- what arrays keep as another type ----------------------------------------------------------------------------------------
+
+def kept():
+    """Columns of types that arrays do not have, and what the exported file has in their place: integers of a decimal's smallest
+    unit, and the same instants in the same zone."""
+    zone = pa.array([1, None, -10**18], pa.timestamp("ns", tz="Europe/Paris"))
+    return {
+        "decimal": (pa.array([Decimal("1.23"), None, Decimal("-0.07")], pa.decimal128(10, 2)), pa.array([123, None, -7], pa.int64())),
+        "zone": (zone, zone),
+    }
+
+
+def write_kept(folder):
+    for name, (column, _) in kept().items():
+        ipc_file(pa.table({name: column}), "%s/%s.arrow" % (folder, name))
+
+
+def differs_from_kept(folder):
+    """The first exported column that is not as it must be, and None if all are."""
+    for name, (_, column) in kept().items():
+        found = pa.ipc.open_file("%s/%s-exported.arrow" % (folder, name)).read_all().column(name).combine_chunks()
+        if not found.equals(column):
+            return "%s: %s instead of %s" % (name, found, column)

@@ -8,6 +8,7 @@ DIR/cases.json is a list of jobs (xtask/src/conform/arrow.rs), each about one ar
                       All are compared with the cells of the original; then pyarrow writes `variants` of the file into `folder`.
     "do": "imported"  `arrays` are those that tdb made of the variants.
     "do": "refused"   writes files that no array can hold into `folder`.
+    "do": "write_kept", "kept"   writes files whose columns become others into `folder`, and compares what was exported.
 
 Each is answered with a line of JSON, as in conform_peer.py. Of an answer "equal", "what" names the rules of arrow_cells.py that were
 needed; "refused" means that the original proves nothing, and says why.
@@ -284,7 +285,14 @@ def answer(lib, op, arrays, job, blob):
             return files(lib, job)
         if job["do"] == "imported":
             return imported(lib, job)
-        arrow_files.write_refused(job["folder"])
+        if job["do"] == "kept":
+            why = arrow_files.differs_from_kept(job["folder"])
+            if why:
+                raise Differs(why)
+        elif job["do"] == "write_kept":
+            arrow_files.write_kept(job["folder"])
+        else:
+            arrow_files.write_refused(job["folder"])
         return {"outcome": "equal", "what": ""}
     except (Differs, capi.TileDBError, pa.ArrowException, duckdb.Error) as error:
         return {"outcome": "differs", "what": "%s: %s" % (type(error).__name__, error)}
