@@ -103,6 +103,31 @@ impl WriteOptions {
         Err(Error::refused(WHAT, "other writers keep replacing the manifest"))
     }
 
+    /// The manifest that [`Self::publish_storage`] would write if there were none, without writing
+    /// it: for servers that make it when it is asked for.
+    ///
+    /// ```
+    /// use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+    /// use tdb_array::storage::{MemoryStorage, Storage};
+    /// use tdb_array::{WriteOptions, publish::MANIFEST};
+    ///
+    /// let schema = ArraySchema::dense()
+    ///     .dimension(Dimension::new("x", 1i32..=4))
+    ///     .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+    ///     .build()?;
+    /// let storage = MemoryStorage::default();
+    /// WriteOptions::new().create_storage(&storage, &schema)?;
+    /// assert_eq!(WriteOptions::new().manifest_of(&storage)?.files().count(), 1);
+    /// assert!(storage.size(MANIFEST).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Self::publish`].
+    pub fn manifest_of(&self, storage: &dyn Storage) -> Result<Manifest> {
+        collect(storage, self.publishing_time(None), None)
+    }
+
     /// The time of a manifest: later than that of the previous one, so that no two are the same.
     fn publishing_time(&self, old: Option<&Manifest>) -> u64 {
         let now = clock::present().or(self.given_time()).unwrap_or(0);
