@@ -18,6 +18,15 @@ from __future__ import annotations
 
 from ._arrays import DataFrame, DenseMatrix, SparseMatrix
 from ._collections import Collection, Experiment, Measurement, open
+from ._create import (
+    create_collection,
+    create_dataframe,
+    create_dense,
+    create_geometry,
+    create_multiscale_image,
+    create_point_cloud,
+    create_sparse,
+)
 from ._query import AxisQuery
 
 __all__ = [
@@ -28,5 +37,12 @@ __all__ = [
     "Experiment",
     "Measurement",
     "SparseMatrix",
+    "create_collection",
+    "create_dataframe",
+    "create_dense",
+    "create_geometry",
+    "create_multiscale_image",
+    "create_point_cloud",
+    "create_sparse",
     "open",
 ]
