@@ -364,3 +364,53 @@ def test_shapes_grow_and_never_shrink(tmp_path: pathlib.Path, data: Any) -> None
         tdb.soma.resize(tmp_path / "e", 99)
     with pytest.raises(tdb.QueryError, match="no measurement 'DNA'"):
         tdb.soma.resize(tmp_path / "e", var={"DNA": 100})
+
+
+def test_an_experiment_becomes_what_it_was(tmp_path: pathlib.Path, data: Any) -> None:
+    anndata = pytest.importorskip("anndata")
+    pytest.importorskip("h5py")
+    made = tdb.soma.from_anndata(tmp_path / "e", data)
+    heard: list[str] = []
+    tdb.soma.to_h5ad(made, tmp_path / "whole.h5ad", memory="4MB", progress=lambda name, done, total: heard.append(name))
+    for found in (tdb.soma.to_anndata(tmp_path / "e"), anndata.read_h5ad(tmp_path / "whole.h5ad")):
+        assert abs(found.X - data.X).nnz == 0 and set(found.layers) == {"half é %1", "dense"}
+        assert abs(found.layers["half é %1"] - data.layers["half é %1"]).nnz == 0
+        assert list(found.obs_names) == list(data.obs_names) and list(found.var_names) == list(data.var_names)
+        assert found.var.index.name == "gene" and found.obs.index.name is None
+        assert found.obs["kind"].tolist() == data.obs["kind"].tolist() and list(found.obs.columns) == list(data.obs.columns)
+        assert np.array_equal(found.obsm["pca"], data.obsm["pca"]) and np.array_equal(found.varm["PCs"], data.varm["PCs"])
+        assert abs(found.obsp["near"] - data.obsp["near"]).nnz == 0
+        assert found.uns["title"] == "made" and found.uns["nested"]["n"].tolist() == [0, 1, 2]
+        assert abs(found.raw.X - data.X).nnz == 0 and list(found.raw.var_names) == list(data.var_names)
+    assert "layers/half é %1" in heard and sorted(path.name for path in tmp_path.iterdir()) == ["e", "whole.h5ad"]
+    part: dict[str, Any] = {"obs": "kind == 'B'", "var": [1, 5], "layers": []}
+    tdb.soma.to_h5ad(made, tmp_path / "part.h5ad", **part)
+    some = anndata.read_h5ad(tmp_path / "part.h5ad")
+    rows = (data.obs["kind"] == "B").to_numpy()
+    assert np.array_equal(some.X.toarray(), data.X.toarray()[rows][:, [1, 5]]) and not some.layers and some.raw is None
+    assert np.array_equal(tdb.soma.to_anndata(made, **part).X.toarray(), some.X.toarray())
+    with pytest.raises(tdb.QueryError, match="has no layer 'other'"):
+        tdb.soma.to_h5ad(made, tmp_path / "no.h5ad", layers=["other"])
+    assert not (tmp_path / "no.h5ad").exists()
+
+
+def test_queries_read_layers_blocks_and_coordinates(tmp_path: pathlib.Path, data: Any) -> None:
+    made = tdb.soma.from_anndata(tmp_path / "e", data)
+    query = made.axis_query("RNA", {"soma_joinid": slice(2, 15)}, obs_where="kind == 'B'")
+    rows = np.flatnonzero((data.obs["kind"] == "B").to_numpy())
+    rows = rows[(rows >= 2) & (rows < 15)]
+    assert query.obs_ids.tolist() == rows.tolist()
+    layers = query.X(["data", "dense"])
+    assert set(layers) == {"data", "dense"} and all(abs(one - data.X[rows]).nnz == 0 for one in layers.values())
+    parts = list(query.blocks(3))
+    assert [len(ids) for ids, _ in parts] == [min(3, len(rows) - at) for at in range(0, len(rows), 3)]
+    assert np.array_equal(np.concatenate([part.toarray() for _, part in parts]), data.X[rows].toarray())
+    X = made.ms["RNA"].X["data"]
+    columns = [part for _, part in X.blocks(5, axis=1)]
+    assert [part.format for part in columns] == ["csc"] * 3
+    assert np.array_equal(np.concatenate([part.toarray() for part in columns], axis=1), data.X.toarray())
+    assert sum(len(table) for _, table in X.block_tables(7)) == data.X.nnz
+    with pytest.raises(tdb.QueryError, match="'kind' is no index column"):
+        made.obs.read(rows={"kind": "B"})
+    with pytest.raises(tdb.QueryError, match="at least one row"):
+        next(X.blocks(0))

@@ -29,6 +29,7 @@ from ._create import (
     create_point_cloud,
     create_sparse,
 )
+from ._export import to_anndata, to_h5ad
 from ._ingest import from_10x, from_anndata, from_h5ad
 from ._query import AxisQuery
 
@@ -54,5 +55,7 @@ __all__ = [
     "from_h5ad",
     "open",
     "resize",
+    "to_anndata",
+    "to_h5ad",
     "update",
 ]

@@ -12,8 +12,8 @@ from .._errors import QueryError
 from .._schema import Attribute
 from .._types import number_dtype
 from ._arrays import DataFrame
-from ._axes import JOINID
-from ._frames import Table, index_of, values_of
+from ._axes import JOINID, index_of
+from ._frames import Table, values_of
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped, unused-ignore]
