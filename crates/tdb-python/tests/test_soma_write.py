@@ -414,3 +414,48 @@ def test_queries_read_layers_blocks_and_coordinates(tmp_path: pathlib.Path, data
         made.obs.read(rows={"kind": "B"})
     with pytest.raises(tdb.QueryError, match="at least one row"):
         next(X.blocks(0))
+
+
+def test_an_experiment_may_be_without_cells(tmp_path: pathlib.Path, data: Any) -> None:
+    empty = data[:0].copy()
+    empty.raw = None
+    made = tdb.soma.from_anndata(tmp_path / "e", empty)
+    assert len(made.obs) == 0 and made.axis_query("RNA").X().shape == (0, GENES)
+    more = _cells(data, 0, CELLS)
+    more.raw = None
+    made = tdb.soma.append(tmp_path / "e", more)
+    assert abs(made.axis_query("RNA").X() - data.X).nnz == 0 and made.obs.ids().tolist() == list(range(CELLS))
+
+
+def test_objects_that_are_backed_by_files_are_read_from_them(tmp_path: pathlib.Path, data: Any) -> None:
+    anndata = pytest.importorskip("anndata")
+    data.write_h5ad(tmp_path / "d.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "d.h5ad", backed="r")
+    made = tdb.soma.from_anndata(tmp_path / "e", backed)
+    backed.file.close()
+    assert abs(made.ms["RNA"].X["data"].to_scipy() - data.X).nnz == 0
+
+
+def test_dense_matrices_are_appended_to(tmp_path: pathlib.Path, data: Any) -> None:
+    tdb.soma.from_anndata(tmp_path / "e", data, dense=True)
+    more = _cells(data, CELLS, 4)
+    made = tdb.soma.append(tmp_path / "e", more, parts=["X", "layers"])
+    assert np.array_equal(made.ms["RNA"].X["data"].to_numpy()[CELLS:], more.X.toarray())
+    other = _cells(data, CELLS + 4, 2)[:, ::-1].copy()
+    with pytest.raises(tdb.QueryError, match="same genes in the same order"):
+        tdb.soma.append(tmp_path / "e", other, parts=["X"])
+
+
+def test_a_shell_imports_and_exports(tmp_path: pathlib.Path, data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    anndata = pytest.importorskip("anndata")
+    from tdb.soma.__main__ import main
+
+    data.write_h5ad(tmp_path / "d.h5ad")
+    assert main(["import", str(tmp_path / "d.h5ad"), str(tmp_path / "e"), "--layer", "counts"]) == 0
+    assert "ms/RNA/X/counts: 20 of 20" in capsys.readouterr().err
+    assert main(["export", str(tmp_path / "e"), str(tmp_path / "b.h5ad"), "--layer", "counts", "--obs", "kind == 'B'", "--quiet"]) == 0
+    assert anndata.read_h5ad(tmp_path / "b.h5ad").n_obs == (data.obs["kind"] == "B").sum()
+    assert main(["import", str(tmp_path / "d.h5ad"), str(tmp_path / "e")]) == 1
+    assert "error: there is something at" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["import", "one"])
