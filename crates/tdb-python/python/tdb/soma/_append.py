@@ -64,15 +64,17 @@ def append(
     storage: Storage = None,
     threads: int | None = None,
 ) -> Experiment:
-    """Appends the cells of an object of AnnData, of an h5ad file, or of what 10x Genomics writes, and opens the experiment.
+    """Appends the cells of an object of AnnData, of an h5ad file, or of what 10x Genomics writes, and opens the
+    experiment.
 
-    Genes are found by ``var_id`` (without it, the column that was the index, or ``var_id``); new ones are added. Cells whose
-    ``obs_id`` the experiment has already are refused. Columns that the experiment has and the data does not are null in new
-    rows; columns and layers that only the data has are refused: :func:`update` adds columns. ``parts`` names what is appended
-    beside the tables; ``varm``, ``varp`` and ``uns`` stay as they are.
+    Genes are found by ``var_id`` (without it, the column that was the index, or ``var_id``); new ones are added.
+    Cells whose ``obs_id`` the experiment has already are refused. Columns that the experiment has and the data does
+    not are null in new rows; columns and layers that only the data has are refused: :func:`update` adds columns.
+    ``parts`` names what is appended beside the tables; ``varm``, ``varp`` and ``uns`` stay as they are.
 
-    Everything is checked first. Then new categories and genes are registered, shapes grow, and matrices get their values; the
-    cells come last, so that a query sees none whose values are missing. If a write fails, the same append can be done again."""
+    Everything is checked first. Then new categories and genes are registered, shapes grow, and matrices get their
+    values; the cells come last, so that a query sees none whose values are missing. If a write fails, the same append
+    can be done again."""
     for part in parts:
         if part not in _PARTS:
             raise QueryError(f"parts has {part!r}, which is none of {', '.join(_PARTS)}{_tdb.hint(part, list(_PARTS))}")

@@ -62,8 +62,8 @@ class DataFrame(_OfArray):
         self, fields: Sequence[str] | None = None, rows: Wanted = None, where: str | Condition | None = None
     ) -> Read:
         """The rows as a query, in the order of the table's index, which is mostly that of their ids: ``to_pandas()``,
-        ``pyarrow.table(…)``, ``stream(memory)``. ``rows`` is a condition, such as ``"n_genes > 500"``, or ids, or coordinates of
-        index columns (``{"cell_type": "B"}``); ``where`` is a condition in addition."""
+        ``pyarrow.table(…)``, ``stream(memory)``. ``rows`` is a condition, such as ``"n_genes > 500"``, or ids, or
+        coordinates of index columns (``{"cell_type": "B"}``); ``where`` is a condition in addition."""
         wanted = None if fields is None else list(fields)
         if isinstance(rows, (str, Condition)):
             where, rows = _both(rows, where), None
@@ -110,13 +110,15 @@ class SparseMatrix(_OfArray):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of rows and columns, also of those without a value. Matrices of ``tiledbsoma`` before 1.15 have the
-        largest shape that there is, as there; what is read of them ends with the last row and column that has a value."""
+        """The number of rows and columns, also of those without a value. Matrices of ``tiledbsoma`` before 1.15 have
+        the largest shape that there is, as there; what is read of them ends with the last row and column that has a
+        value."""
         return self.array.schema.shape
 
     def _extents(self) -> tuple[int, ...]:
-        """The shape of the matrix if all of it is wanted. Before ``tiledbsoma`` 1.15 matrices had no shape of their own, but the
-        largest that there is: what holds their values, and what the metadata says of the shape, counts there."""
+        """The shape of the matrix if all of it is wanted. Before ``tiledbsoma`` 1.15 matrices had no shape of their
+        own, but the largest that there is: what holds their values, and what the metadata says of the shape, counts
+        there."""
         if self.array.schema.current_domain is not None:
             return self.shape
         ends = self.array.non_empty_domain
@@ -177,8 +179,9 @@ class SparseMatrix(_OfArray):
     def blocks(
         self, size: int, rows: Wanted = None, columns: Wanted = None, axis: int = 0
     ) -> Iterator[tuple[AnyArray, scipy.sparse.csr_matrix | scipy.sparse.csc_matrix]]:
-        """The matrix in parts of so many rows (or, with ``axis=1``, columns): their ids, and the part in CSR (or CSC). Parts without
-        a value come, too. Where the memory counts, not the number of rows, :meth:`batches` reads each value once."""
+        """The matrix in parts of so many rows (or, with ``axis=1``, columns): their ids, and the part in CSR (or
+        CSC). Parts without a value come, too. Where the memory counts, not the number of rows, :meth:`batches` reads
+        each value once."""
         for ids, asked in self._blocks(size, rows, columns, axis):
             part = self.to_scipy(*asked)
             yield ids, part if axis == 0 else part.tocsc()
@@ -186,7 +189,8 @@ class SparseMatrix(_OfArray):
     def block_tables(
         self, size: int, rows: Wanted = None, columns: Wanted = None, axis: int = 0
     ) -> Iterator[tuple[AnyArray, Any]]:
-        """As :meth:`blocks`, but each part is a table of pyarrow with ``soma_dim_0``, ``soma_dim_1`` and ``soma_data``."""
+        """As :meth:`blocks`, but each part is a table of pyarrow with ``soma_dim_0``, ``soma_dim_1`` and
+        ``soma_data``."""
         arrow = needed("pyarrow", "pyarrow", "Tables")
         for ids, asked in self._blocks(size, rows, columns, axis):
             yield ids, arrow.table(self.read(*asked))

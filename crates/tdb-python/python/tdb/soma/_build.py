@@ -79,7 +79,8 @@ class Build:
     def collection(
         self, path: str, kind: str, members: Sequence[str], metadata: Mapping[str, Any] | None = None
     ) -> None:
-        """Creates a collection of what is in the folders of these names below it. It is there once it has all its members."""
+        """Creates a collection of what is in the folders of these names below it. It is there once it has all its
+        members."""
         group = create_collection(
             self.at_path(path), kind, metadata=metadata, at=self.at, key=self.key, storage=self.storage
         )
@@ -104,9 +105,9 @@ def built(
     threads: int | None,
     progress: Progress | None,
 ) -> Iterator[Build]:
-    """A place to build an experiment at. A local folder is written beside its place, and gets its name when all is there; if
-    anything fails, it is removed. In object stores, which rename nothing, the experiment is there once its own group is, which
-    comes last."""
+    """A place to build an experiment at. A local folder is written beside its place, and gets its name when all is
+    there; if anything fails, it is removed. In object stores, which rename nothing, the experiment is there once its
+    own group is, which comes last."""
     place = os.fspath(uri).rstrip("/")
     options = CreateOptions.of(platform_config)
     build = Build(place, options, _tdb.memory_bytes(str(memory)), at, key, storage, threads, progress)

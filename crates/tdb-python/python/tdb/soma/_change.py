@@ -18,10 +18,10 @@ from ._axes import JOINID, Wanted
 from ._build import MEMORY
 from ._collections import Experiment, Measurement
 from ._collections import open as _open
-from ._create import datatype_of
 from ._fitting import fitted, id_column, renamed
 from ._frames import categories_of, table_of, write_table
 from ._options import ZSTD
+from ._schemas import datatype_of
 from ._source import expect_unique
 
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ def resize(
     storage: Storage = None,
     threads: int | None = None,
 ) -> Experiment:
-    """Makes room for so many cells and genes in all tables and matrices, and opens the experiment. ``var`` is the number of genes
-    of all measurements, or of each by its name. Shapes never shrink: what is smaller than there is now is refused."""
+    """Makes room for so many cells and genes in all tables and matrices, and opens the experiment. ``var`` is the
+    number of genes of all measurements, or of each by its name. Shapes never shrink: what is smaller than there is
+    now is refused."""
     how = {"key": key, "storage": storage, "threads": threads}
     experiment: Experiment = _open(uri, **how)  # type: ignore[arg-type]
     if not isinstance(experiment, Experiment):
@@ -119,11 +120,12 @@ def delete(
     storage: Storage = None,
     threads: int | None = None,
 ) -> int:
-    """Deletes cells: those that satisfy a condition, such as ``"n_genes < 200"``, or have these ids. Returns their number.
+    """Deletes cells: those that satisfy a condition, such as ``"n_genes < 200"``, or have these ids. Returns their
+    number.
 
-    Their rows in ``obs``, and their values in X, ``obsm`` and ``obsp`` of all measurements, are gone; at earlier times they can
-    still be read. Dense matrices have all their cells: an experiment with some about cells is refused. The rows of ``obs`` are
-    deleted last, so that the same delete can be done again if one fails."""
+    Their rows in ``obs``, and their values in X, ``obsm`` and ``obsp`` of all measurements, are gone; at earlier
+    times they can still be read. Dense matrices have all their cells: an experiment with some about cells is refused.
+    The rows of ``obs`` are deleted last, so that the same delete can be done again if one fails."""
     if obs is None:
         raise QueryError("delete needs a condition or ids: without one, all cells would go")
     experiment: Experiment = _open(uri, key=key, storage=storage, threads=threads)
@@ -175,10 +177,11 @@ def update(
     storage: Storage = None,
     threads: int | None = None,
 ) -> DataFrame:
-    """Updates columns of a table (``EXPERIMENT/obs``, ``EXPERIMENT/ms/RNA/var``), and opens it. The rows of ``frame`` are found
-    by its index, whose values ``id`` has (without it, the column that was the index, ``obs_id`` or ``var_id``). Its columns replace
-    those of the same name in these rows; new ones are added, and are null elsewhere. ``drop`` names columns that go. A column keeps its
-    type, but gets new categories: to give it another type, drop it first."""
+    """Updates columns of a table (``EXPERIMENT/obs``, ``EXPERIMENT/ms/RNA/var``), and opens it. The rows of ``frame``
+    are found by its index, whose values ``id`` has (without it, the column that was the index, ``obs_id`` or
+    ``var_id``). Its columns replace those of the same name in these rows; new ones are added, and are null elsewhere.
+    ``drop`` names columns that go. A column keeps its type, but gets new categories: to give it another type, drop it
+    first."""
     how = {"key": key, "storage": storage, "threads": threads}
     table: DataFrame = _open(uri, **how)  # type: ignore[arg-type]
     if not isinstance(table, DataFrame):

@@ -100,8 +100,8 @@ class Collection(Mapping[str, Any]):
         return self[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in it, as ``uns`` has it: values of the metadata, arrays, tables, and dictionaries of them. Members of a
-        kind that cannot be read are left out with a warning."""
+        """Everything in it, as ``uns`` has it: values of the metadata, arrays, tables, and dictionaries of them.
+        Members of a kind that cannot be read are left out with a warning."""
         found = {name: value for name, value in self.meta.items() if not name.startswith(_OWN)}
         for name in self:
             try:
@@ -201,8 +201,9 @@ class Experiment(Collection):
         obs_where: str | Condition | None = None,
         var_where: str | Condition | None = None,
     ) -> AxisQuery:
-        """Some observations and some variables of a measurement: those that satisfy a condition, or have these ids, or these
-        coordinates (``{"soma_joinid": slice(0, 100)}``); ``obs_where`` and ``var_where`` are conditions in addition."""
+        """Some observations and some variables of a measurement: those that satisfy a condition, or have these ids,
+        or these coordinates (``{"soma_joinid": slice(0, 100)}``); ``obs_where`` and ``var_where`` are conditions in
+        addition."""
         ms = self.ms
         if measurement not in ms:
             raise QueryError(f"{self.uri} has no measurement {measurement!r} (it has {', '.join(ms)})")

@@ -1,4 +1,5 @@
-"""Creating SOMA's objects, each with the schema and the metadata that ``tiledbsoma`` gives it: tables, matrices, collections."""
+"""Creating SOMA's objects, each with the schema and the metadata that ``tiledbsoma`` gives it: tables, matrices,
+collections."""
 
 from __future__ import annotations
 
@@ -13,61 +14,33 @@ from .._array import Array, Key, Location, Storage, place
 from .._columns import pack
 from .._errors import QueryError
 from .._group import Group
-from .._schema import Attribute, Dimension, Enumeration, Field, Schema
-from .._types import Time, encode_value, milliseconds, number_dtype, ticks
-from ._axes import DATA, JOINID
+from .._schema import Attribute, Dimension, Field, Schema
+from .._types import Time, encode_value, milliseconds
+from ._axes import JOINID
 from ._options import TILE, CreateOptions
+from ._schemas import (
+    GEOMETRY,
+    LETTERS,
+    TEXTS,
+    attributes_of,
+    ends_of,
+    expect_names,
+    index_dimension,
+    matrix_schema,
+    number_type,
+    space_of,
+    with_column,
+)
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped, unused-ignore]
 
 #: The version of SOMA's encoding, and of what is about space.
 VERSION, SPATIAL_VERSION = "1.1.0", "0.2.0"
-#: The column of the geometries of a table of geometries.
-GEOMETRY = "soma_geometry"
 #: The kinds of collections, and whether their metadata says the version of what is about space.
 _COLLECTIONS = {"Collection": False, "Measurement": False, "Experiment": False, "Scene": True, "MultiscaleImage": True}
 #: Coordinates in a tile of a dense array, by its number of dimensions; those of more dimensions have 4.
 _DENSE_TILES = {1: 2048, 2: 512, 3: 128}
-#: The datatypes of Arrow's types. Those of texts and bytes are not here.
-_TYPES = {
-    "bool": "BOOL",
-    "int8": "INT8",
-    "int16": "INT16",
-    "int32": "INT32",
-    "int64": "INT64",
-    "uint8": "UINT8",
-    "uint16": "UINT16",
-    "uint32": "UINT32",
-    "uint64": "UINT64",
-    "float": "FLOAT32",
-    "double": "FLOAT64",
-    "timestamp[s]": "DATETIME_SEC",
-    "timestamp[ms]": "DATETIME_MS",
-    "timestamp[us]": "DATETIME_US",
-    "timestamp[ns]": "DATETIME_NS",
-}
-_TEXTS = {"string": "STRING_UTF8", "large_string": "STRING_UTF8", "binary": "CHAR", "large_binary": "CHAR"}
-#: What Arrow's C interface calls the types.
-LETTERS = {
-    "BOOL": "b",
-    "INT8": "c",
-    "INT16": "s",
-    "INT32": "i",
-    "INT64": "l",
-    "UINT8": "C",
-    "UINT16": "S",
-    "UINT32": "I",
-    "UINT64": "L",
-    "FLOAT32": "f",
-    "FLOAT64": "g",
-    "DATETIME_SEC": "tss:",
-    "DATETIME_MS": "tsm:",
-    "DATETIME_US": "tsu:",
-    "DATETIME_NS": "tsn:",
-    "STRING_UTF8": "U",
-    "CHAR": "Z",
-}
 
 
 def create_dataframe(
@@ -86,22 +59,23 @@ def create_dataframe(
 ) -> Array:
     """Creates a table without rows (a ``SOMADataFrame``), and opens it as an array.
 
-    ``schema`` has all columns. A column ``soma_joinid`` is added if there is none. Columns of dictionaries become enumerations,
-    which have no values yet, or those of ``enumerations`` (by the names of columns). ``domain`` says for each index column which
-    values it can have now: the first and the last one, or ``None`` for the least that there is (0; of texts, and bytes, all).
-    ``platform_config`` is ``{"tiledb": {"create": {…}}}`` with the options of ``tiledbsoma``'s ``TileDBCreateOptions``.
-    ``metadata`` are more entries, written with the others. If anything fails, nothing is left behind."""
-    schema = _with_column(schema, JOINID)
-    _expect_names(schema, index_columns)
+    ``schema`` has all columns. A column ``soma_joinid`` is added if there is none. Columns of dictionaries become
+    enumerations, which have no values yet, or those of ``enumerations`` (by the names of columns). ``domain`` says
+    for each index column which values it can have now: the first and the last one, or ``None`` for the least that
+    there is (0; of texts, and bytes, all). ``platform_config`` is ``{"tiledb": {"create": {…}}}`` with the options of
+    ``tiledbsoma``'s ``TileDBCreateOptions``. ``metadata`` are more entries, written with the others. If anything
+    fails, nothing is left behind."""
+    schema = with_column(schema, JOINID)
+    expect_names(schema, index_columns)
     options = CreateOptions.of(platform_config)
     options.expect_columns(index_columns, [name for name in schema.names if name not in index_columns])
-    ends = _ends_of(index_columns, domain)
+    ends = ends_of(index_columns, domain)
     dimensions, current = [], []
     for name, own in zip(index_columns, ends):
-        made, now = _index(name, schema.field(name).type, own, options, options.dataframe_dim_zstd_level)
+        made, now = index_dimension(name, schema.field(name).type, own, options, options.dataframe_dim_zstd_level)
         dimensions.append(made)
         current.append(now)
-    attributes, lists = _attributes(schema, index_columns, options, enumerations or {})
+    attributes, lists = attributes_of(schema, index_columns, options, enumerations or {})
     made_of = Schema("sparse", dimensions, attributes, lists, current_domain=current, **options.schema())
     entries = {**_marks("SOMADataFrame"), **(metadata or {})}
     return _created(place(uri, storage, key, threads), made_of, entries, at)
@@ -119,11 +93,12 @@ def create_sparse(
     storage: Storage = None,
     threads: int | None = None,
 ) -> Array:
-    """Creates a sparse matrix without values (a ``SOMASparseNDArray``) with any number of axes, and opens it as an array. ``type`` is
-    a type of Arrow (numbers, truth values, times), ``shape`` what the matrix has now: it can grow."""
+    """Creates a sparse matrix without values (a ``SOMASparseNDArray``) with any number of axes, and opens it as an
+    array. ``type`` is a type of Arrow (numbers, truth values, times), ``shape`` what the matrix has now: it can
+    grow."""
     options = CreateOptions.of(platform_config)
     level = options.sparse_nd_array_dim_zstd_level
-    made = _matrix("sparse", type, shape, options, level, TILE)
+    made = matrix_schema("sparse", type, shape, options, level, TILE)
     entries = {**_marks("SOMASparseNDArray"), **(metadata or {})}
     return _created(place(uri, storage, key, threads), made, entries, at)
 
@@ -140,10 +115,11 @@ def create_dense(
     storage: Storage = None,
     threads: int | None = None,
 ) -> Array:
-    """Creates a dense matrix (a ``SOMADenseNDArray``) with any number of axes, and opens it as an array: see :func:`create_sparse`."""
+    """Creates a dense matrix (a ``SOMADenseNDArray``) with any number of axes, and opens it as an array: see
+    :func:`create_sparse`."""
     options = CreateOptions.of(platform_config)
     level = options.dense_nd_array_dim_zstd_level
-    made = _matrix("dense", type, shape, options, level, _DENSE_TILES.get(len(shape), 4))
+    made = matrix_schema("dense", type, shape, options, level, _DENSE_TILES.get(len(shape), 4))
     entries = {**_marks("SOMADenseNDArray"), **(metadata or {})}
     return _created(place(uri, storage, key, threads), made, entries, at)
 
@@ -159,8 +135,9 @@ def create_collection(
     storage: Storage = None,
     threads: int | None = None,
 ) -> Group:
-    """Creates an empty collection, and opens it as a group. ``kind`` is ``Collection``, ``Measurement``, ``Experiment``, ``Scene`` or
-    ``MultiscaleImage``. The latter two can have a ``coordinate_space``: the names of its axes, or pairs of names and units."""
+    """Creates an empty collection, and opens it as a group. ``kind`` is ``Collection``, ``Measurement``,
+    ``Experiment``, ``Scene`` or ``MultiscaleImage``. The latter two can have a ``coordinate_space``: the names of its
+    axes, or pairs of names and units."""
     if kind not in _COLLECTIONS:
         known = list(_COLLECTIONS)
         raise QueryError(f"{kind!r} is no kind of collection: {', '.join(known)} are{_tdb.hint(kind, known)}")
@@ -170,7 +147,7 @@ def create_collection(
     if coordinate_space is not None:
         if not _COLLECTIONS[kind]:
             raise QueryError(f"coordinate_space: a {kind} has none")
-        entries["soma_coordinate_space"] = _space(coordinate_space)
+        entries["soma_coordinate_space"] = space_of(coordinate_space)
     entries.update(metadata or {})
     group = Group.create(uri, at=at, key=key, storage=storage)
     group.meta.change(entries, at=at)
@@ -191,10 +168,11 @@ def create_multiscale_image(
     storage: Storage = None,
     threads: int | None = None,
 ) -> Group:
-    """Creates an image without levels (a ``SOMAMultiscaleImage``) and opens it as a group. ``shape`` is that of its largest level, in the
-    order in which the axes are stored: ``data_axis_order``, or the channels and the axes in reverse order. Each level is a dense matrix
-    (:func:`create_dense`), a member of the group, and has an entry ``soma_level_NAME`` with its shape in the metadata."""
-    names = [axis["name"] for axis in json.loads(_space(coordinate_space))]
+    """Creates an image without levels (a ``SOMAMultiscaleImage``) and opens it as a group. ``shape`` is that of its
+    largest level, in the order in which the axes are stored: ``data_axis_order``, or the channels and the axes in
+    reverse order. Each level is a dense matrix (:func:`create_dense`), a member of the group, and has an entry
+    ``soma_level_NAME`` with its shape in the metadata."""
+    names = [axis["name"] for axis in json.loads(space_of(coordinate_space))]
     axes = [*names, *(["soma_channel"] if has_channel_axis else [])]
     if len(shape) != len(axes):
         raise QueryError(f"the shape {tuple(shape)} has {len(shape)} axes, but the image has {len(axes)}: {', '.join(axes)}")
@@ -205,7 +183,7 @@ def create_multiscale_image(
         "data_axis_permutation": order,
         "shape": [int(size) for size in shape],
         "has_channel_axis": has_channel_axis,
-        "datatype": LETTERS[_number(type, "an image")],
+        "datatype": LETTERS[number_type(type, "an image")],
     }
     entries = {"soma_multiscale_image_schema": json.dumps(said), **(metadata or {})}
     return create_collection(
@@ -233,20 +211,20 @@ def create_point_cloud(
     storage: Storage = None,
     threads: int | None = None,
 ) -> Array:
-    """Creates a table of points (a ``SOMAPointCloudDataFrame``), whose index is the axes of the coordinate space and ``soma_joinid``. The
-    other arguments are those of :func:`create_dataframe`."""
-    space = _space(coordinate_space)
+    """Creates a table of points (a ``SOMAPointCloudDataFrame``), whose index is the axes of the coordinate space and
+    ``soma_joinid``. The other arguments are those of :func:`create_dataframe`."""
+    space = space_of(coordinate_space)
     axes = [axis["name"] for axis in json.loads(space)]
-    schema = _with_column(schema, JOINID)
+    schema = with_column(schema, JOINID)
     index = [*axes, JOINID]
-    _expect_names(schema, index)
+    expect_names(schema, index)
     types = {str(schema.field(name).type) for name in axes}
     if len(types) != 1 or not any(word in next(iter(types)) for word in ("int", "float", "double")):
         raise QueryError(f"the axes {', '.join(axes)} have the types {', '.join(sorted(types))}: all have one, which is of numbers")
     options = CreateOptions.of(platform_config)
     options.expect_columns(index, [name for name in schema.names if name not in index])
-    made = [_index(name, schema.field(name).type, own, options, None) for name, own in zip(index, _ends_of(index, domain))]
-    attributes, lists = _attributes(schema, index, options, {})
+    made = [index_dimension(name, schema.field(name).type, own, options, None) for name, own in zip(index, ends_of(index, domain))]
+    attributes, lists = attributes_of(schema, index, options, {})
     made_of = Schema(
         "sparse", [one for one, _ in made], attributes, lists, current_domain=[now for _, now in made], **options.schema()
     )
@@ -267,12 +245,13 @@ def create_geometry(
     storage: Storage = None,
     threads: int | None = None,
 ) -> Array:
-    """Creates a table of geometries (a ``SOMAGeometryDataFrame``): the geometries are bytes (WKB) in ``soma_geometry``, and the index is
-    the box around each, and ``soma_joinid``. ``domain`` has the ends of all axes as a list, and those of the ids."""
-    space = _space(coordinate_space)
+    """Creates a table of geometries (a ``SOMAGeometryDataFrame``): the geometries are bytes (WKB) in
+    ``soma_geometry``, and the index is the box around each, and ``soma_joinid``. ``domain`` has the ends of all axes
+    as a list, and those of the ids."""
+    space = space_of(coordinate_space)
     axes = [axis["name"] for axis in json.loads(space)]
-    schema = _with_column(_with_column(schema, JOINID), GEOMETRY)
-    _expect_names(schema, [JOINID])
+    schema = with_column(with_column(schema, JOINID), GEOMETRY)
+    expect_names(schema, [JOINID])
     boxes, ids = domain if domain is not None else (None, None)
     boxes = [None] * len(axes) if boxes is None else list(boxes)
     if len(boxes) != len(axes):
@@ -283,9 +262,9 @@ def create_geometry(
     names = [f"tiledb__internal__{axis}__{end}" for end in ("min", "max") for axis in axes]
     filters = options.dim_filters(GEOMETRY, None)
     ends = [whole if box is None else (float(box[0]), float(box[1])) for box in boxes] * 2
-    joinid, now = _index(JOINID, schema.field(JOINID).type, ids, options, None)
+    joinid, now = index_dimension(JOINID, schema.field(JOINID).type, ids, options, None)
     others = [name for name in schema.names if name not in (JOINID, GEOMETRY)]
-    attributes, lists = _attributes(schema.empty_table().select(others).schema, (), options, {})
+    attributes, lists = attributes_of(schema.empty_table().select(others).schema, (), options, {})
     made_of = Schema(
         "sparse",
         [*(Dimension(name, whole, "float64", tile, filters) for name in names), joinid],
@@ -319,175 +298,11 @@ def _created(where: _tdb.Place, schema: Schema, metadata: Mapping[str, Any], at:
     entries = [(name.encode("utf-8", "surrogateescape"), *encode_value(value)) for name, value in metadata.items()]
     values = []
     for own in schema.enumerations:
-        field = Field(own.name, own.datatype, 1, own.datatype in _TEXTS.values(), False)
+        field = Field(own.name, own.datatype, 1, own.datatype in TEXTS.values(), False)
         values.append(pack(field, own.values, None, "C")[0])
     time = None if at is None else milliseconds(at)
     _tdb.create_filled(where, json.dumps(schema.to_json()), values, [], [], "refuse", time, entries)
     return Array(where)
-
-
-def _space(given: Any) -> str:
-    """A coordinate space as the metadata says it."""
-    axes = []
-    for one in given:
-        name, unit = (one, None) if isinstance(one, str) else one
-        axes.append({"name": name, "unit": unit})
-    if not axes:
-        raise QueryError("coordinate_space has no axis")
-    return json.dumps(axes, separators=(",", ":"))
-
-
-def _with_column(schema: pyarrow.Schema, name: str) -> pyarrow.Schema:
-    """The schema with a column that all tables of a kind have."""
-    import pyarrow
-
-    allowed = {JOINID: [pyarrow.int64()], GEOMETRY: [pyarrow.large_binary(), pyarrow.binary()]}[name]
-    if name not in schema.names:
-        return schema.append(pyarrow.field(name, allowed[0]))
-    if schema.field(name).type not in allowed:
-        raise QueryError(f"column {name!r} has the type {schema.field(name).type}, but it is {allowed[0]}")
-    return schema
-
-
-def _expect_names(schema: pyarrow.Schema, index_columns: Sequence[str]) -> None:
-    """Refuses names that a table cannot have."""
-    if not index_columns:
-        raise QueryError("index_columns is empty: a table has at least one")
-    for name in schema.names:
-        if name.startswith("soma_") and name not in (JOINID, GEOMETRY):
-            raise QueryError(f"column {name!r} has a name that begins with soma_, which is for SOMA's own: rename it")
-        if "\0" in name:
-            raise QueryError(f"column {name!r} has a name with a null byte: rename it")
-        if schema.names.count(name) > 1:
-            raise QueryError(f"two columns have the name {name!r}: rename one")
-    for name in index_columns:
-        if name not in schema.names:
-            raise QueryError(f"index_columns has {name!r}, but the columns are {', '.join(schema.names)}")
-
-
-def _ends_of(index_columns: Sequence[str], domain: Sequence[Any] | None) -> list[Any]:
-    """What is said of each index column."""
-    ends = [None] * len(index_columns) if domain is None else list(domain)
-    if len(ends) != len(index_columns):
-        raise QueryError(f"domain has {len(ends)} parts, but there are {len(index_columns)} index columns")
-    return ends
-
-
-def _number(type: pyarrow.DataType, what: str) -> str:
-    """The datatype of numbers, truth values and times."""
-    found = _TYPES.get(str(type))
-    if found is None:
-        raise QueryError(f"{what} cannot have the type {type}: numbers, bool and timestamps without a zone can be")
-    return found
-
-
-def _index(name: str, type: pyarrow.DataType, ends: Any, options: CreateOptions, level: int | None) -> tuple[Dimension, Any]:
-    """The dimension of an index column, and its current domain."""
-    filters = options.dim_filters(name, level)
-    if str(type) in _TEXTS:
-        if ends is not None and tuple(ends) not in (("", ""), (b"", b"")):
-            raise QueryError(f"index column {name!r} is of texts, whose domain is always all of them: say None")
-        return Dimension(name, None, "STRING_ASCII", None, filters), ("", "\x7f")
-    datatype = _TYPES.get(str(type))
-    if datatype in (None, "BOOL"):
-        raise QueryError(f"index column {name!r} has the type {type}: numbers, texts, bytes and timestamps can be an index")
-    dtype = number_dtype(str(datatype))
-    assert dtype is not None
-    real = dtype.kind == "f"
-    low, high = (0, 0) if ends is None else (_number_of(name, dtype, end) for end in _pair(name, ends))
-    if high < low or (name == JOINID and low < 0):
-        raise QueryError(f"the domain of {name!r} is {low} to {high}: its ends are in the wrong order, or below 0")
-    tile: Any = 1 if dtype.itemsize == 1 else min(options.tile(name), high - low + 1)
-    if real:
-        # The largest number less a tile is the largest number.
-        first, last = float(np.finfo(dtype).min), float(np.finfo(dtype).max)
-        tile = float(tile)
-    elif dtype.kind == "M":
-        first, last = -(1 << 63) + 1, (1 << 63) - 1 - 1_000_000
-    else:
-        limits = np.iinfo(dtype)
-        first, last = (0 if name == JOINID else int(limits.min)), int(limits.max) - 1 - tile
-    if low < first or high > last:
-        raise QueryError(f"the domain of {name!r} is {low} to {high}, but there is only {first} to {last}")
-    if dtype.kind == "M":
-        dates = np.array([first, last, low, high], np.int64).view(dtype)
-        first, last, low, high = dates
-    return Dimension(name, (first, last), datatype, tile, filters), (low, high)
-
-
-def _pair(name: str, ends: Any) -> tuple[Any, Any]:
-    if len(ends) != 2 or None in tuple(ends):
-        raise QueryError(f"the domain of {name!r} is {ends!r}: the first and the last value are expected, or None for both")
-    return ends[0], ends[1]
-
-
-def _number_of(name: str, dtype: np.dtype[Any], end: Any) -> Any:
-    """An end of a domain as a number."""
-    if hasattr(end, "as_py"):
-        end = np.array([end.value], np.int64).view(dtype)[0] if dtype.kind == "M" else end.as_py()
-    if dtype.kind == "M":
-        return ticks(end, dtype)
-    if dtype.kind == "f":
-        return float(end)
-    if int(end) != end:
-        raise QueryError(f"the domain of {name!r} ends with {end!r}, which is no integer")
-    return int(end)
-
-
-def _attributes(
-    schema: pyarrow.Schema, index_columns: Sequence[str], options: CreateOptions, values: Mapping[str, Sequence[Any]]
-) -> tuple[list[Attribute], list[Enumeration]]:
-    """The attributes of the columns that are no index, and the enumerations."""
-    attributes, lists = [], []
-    for column in schema:
-        if column.name in index_columns:
-            continue
-        kind, enumeration = column.type, None
-        if hasattr(kind, "index_type"):
-            datatype = datatype_of(column.name, kind.value_type)
-            # Not with the type behind it, as releases since 1.16 call it: those before look for this name, and all read it.
-            enumeration = column.name
-            length = "var" if datatype in _TEXTS.values() else 1
-            lists.append(Enumeration(enumeration, values.get(column.name, ()), kind.ordered, datatype, length))
-            kind = kind.index_type
-        datatype = datatype_of(column.name, kind)
-        count = "var" if datatype in _TEXTS.values() else 1
-        filters = options.attr_filters(column.name)
-        attributes.append(
-            Attribute(column.name, datatype, count, column.nullable, None, enumeration, filters),
-        )
-    for name in values:
-        if not any(one.name == name and one.enumeration for one in attributes):
-            raise QueryError(f"enumerations has {name!r}, which is no column of dictionaries")
-    return attributes, lists
-
-
-def datatype_of(name: str, type: pyarrow.DataType) -> str:
-    found = _TYPES.get(str(type)) or _TEXTS.get(str(type))
-    if found is None:
-        help = "timestamps in UTC without a zone, texts or numbers are kept"
-        raise QueryError(f"column {name!r} has the type {type}, which SOMA does not keep: {help}")
-    return found
-
-
-def _matrix(
-    kind: str, type: pyarrow.DataType, shape: Sequence[int], options: CreateOptions, level: int, tile: int
-) -> Schema:
-    """The schema of a matrix."""
-    if not len(shape):
-        raise QueryError("shape is empty: a matrix has at least one axis")
-    names = [f"soma_dim_{at}" for at in range(len(shape))]
-    options.expect_columns(names, [DATA])
-    dimensions = []
-    for name, size in zip(names, shape):
-        own = options.tile(name, tile)
-        last = (1 << 63) - 2 - own
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 1 <= size <= last + 1:
-            raise QueryError(f"shape is {tuple(shape)}: each axis has at least 1 and at most {last + 1}")
-        dimensions.append(Dimension(name, (0, last), "int64", own, options.dim_filters(name, level)))
-    attribute = Attribute(DATA, _number(type, "a matrix"), 1, False, filters=options.attr_filters(DATA))
-    current = [(0, int(size) - 1) for size in shape]
-    return Schema(kind, dimensions, [attribute], current_domain=current, **options.schema())
 
 
 __all__ = [

@@ -40,9 +40,9 @@ def to_anndata(
     obs_where: str | Condition | None = None,
     var_where: str | Condition | None = None,
 ) -> anndata.AnnData:
-    """A measurement as an object of AnnData, with everything that it has: ``obsm``, ``varm``, ``obsp``, ``varp``, ``uns``, ``raw`` if all
-    cells are wanted, and all other layers unless ``layers`` names some. ``obs`` and ``var`` choose cells and genes as
-    :meth:`Experiment.axis_query` does. An experiment without the layer ``X`` has no X."""
+    """A measurement as an object of AnnData, with everything that it has: ``obsm``, ``varm``, ``obsp``, ``varp``,
+    ``uns``, ``raw`` if all cells are wanted, and all other layers unless ``layers`` names some. ``obs`` and ``var``
+    choose cells and genes as :meth:`Experiment.axis_query` does. An experiment without the layer ``X`` has no X."""
     opened = _opened(experiment)
     query = _query(opened, measurement, obs, var, obs_where, var_where)
     X, others = _layers(query, X, layers)
@@ -68,8 +68,9 @@ def to_h5ad(
     memory: str | int = MEMORY,
     progress: Progress | None = None,
 ) -> None:
-    """Writes a measurement as an h5ad file: what :func:`to_anndata` has of it. Matrices of cells and genes, and of cells and cells, are
-    written in parts: all that is needed beside the tables is ``memory``. The file is there once all of it is."""
+    """Writes a measurement as an h5ad file: what :func:`to_anndata` has of it. Matrices of cells and genes, and of
+    cells and cells, are written in parts: all that is needed beside the tables is ``memory``. The file is there once
+    all of it is."""
     anndata, h5py = needed("anndata", "anndata", "h5ad files"), needed("h5py", "h5py", "h5ad files")
     write = getattr(anndata, "io", anndata.experimental).write_elem
     opened = _opened(experiment)

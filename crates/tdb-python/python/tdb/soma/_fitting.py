@@ -39,8 +39,8 @@ def renamed(table: Table, column: str) -> Table:
 
 
 def fitted(array: Array, rows: pyarrow.Table, what: str, partly: bool = False) -> tuple[pyarrow.Table, dict[str, Sequence[Any]]]:
-    """Rows with all columns of a table in the types that they have there, and the values that its enumerations lack. ``partly``
-    leaves out the columns that the rows do not have; without it, they are null."""
+    """Rows with all columns of a table in the types that they have there, and the values that its enumerations lack.
+    ``partly`` leaves out the columns that the rows do not have; without it, they are null."""
     import pyarrow
 
     known = [one.name for one in array.schema.attributes]

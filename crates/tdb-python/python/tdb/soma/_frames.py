@@ -27,7 +27,8 @@ _MAX_CATEGORIES = 4096
 
 @dataclass(frozen=True)
 class Table:
-    """A table without ids: its columns, the name of the column that was the index, and whether that name was its own."""
+    """A table without ids: its columns, the name of the column that was the index, and whether that name was its
+    own."""
 
     columns: pyarrow.Table
     index: str
@@ -46,8 +47,8 @@ class Table:
 
 
 def table_of(frame: pandas.DataFrame, named: str | None, what: str) -> Table:
-    """A table of pandas without its index. An index that has a name becomes the column of that name; one without, or called
-    ``index``, the column ``named`` (of ``uns``: ``index``)."""
+    """A table of pandas without its index. An index that has a name becomes the column of that name; one without, or
+    called ``index``, the column ``named`` (of ``uns``: ``index``)."""
     pandas = needed("pandas", "pandas", "Tables")
     arrow = needed("pyarrow", "pyarrow", "Writing SOMA")
     if isinstance(frame.index, pandas.MultiIndex) or frame.columns.nlevels > 1:

@@ -49,12 +49,14 @@ def from_anndata(
 ) -> Experiment:
     """Makes an experiment with one measurement of an object of AnnData, and opens it.
 
-    ``X`` is the name of the layer that AnnData's X becomes; with ``dense`` all layers are dense matrices. ``obs_id`` and ``var_id``
-    are the columns that indices without a name become. ``raw`` becomes a second measurement. ``uns`` names what is kept of
-    ``uns``; without it, everything is. Ids that are there twice are refused. ``progress`` is called with the name of what is
-    written, and how many of how many rows of it are. Writing takes ``memory`` beside the data.
+    ``X`` is the name of the layer that AnnData's X becomes; with ``dense`` all layers are dense matrices. ``obs_id``
+    and ``var_id`` are the columns that indices without a name become. ``raw`` becomes a second measurement. ``uns``
+    names what is kept of ``uns``; without it, everything is. Ids that are there twice are refused. ``progress`` is
+    called with the name of what is written, and how many of how many rows of it are. Writing takes ``memory`` beside
+    the data.
 
-    ``platform_config`` has ``tiledbsoma``'s options of creation; what it says of columns is for all arrays that have them.
+    ``platform_config`` has ``tiledbsoma``'s options of creation; what it says of columns is for all arrays that have
+    them.
 
     An experiment is complete or not there: local folders are written beside their place, and renamed; elsewhere the
     experiment's own group comes last. If a write to an object store fails, what it left there is no experiment."""
@@ -82,8 +84,8 @@ def from_h5ad(
     storage: Storage = None,
     threads: int | None = None,
 ) -> Experiment:
-    """Makes an experiment of an h5ad file, whose matrices are read in parts: all that is needed beside the tables is ``memory``.
-    The arguments are those of :func:`from_anndata`."""
+    """Makes an experiment of an h5ad file, whose matrices are read in parts: all that is needed beside the tables is
+    ``memory``. The arguments are those of :func:`from_anndata`."""
     h5py = needed("h5py", "h5py", "h5ad files")
     how = {"platform_config": platform_config, "memory": memory, "at": at, "key": key, "storage": storage, "threads": threads}
     with h5py.File(exists(path), "r") as file, built(uri, progress=progress, **how) as build:
@@ -108,9 +110,10 @@ def from_10x(
     storage: Storage = None,
     threads: int | None = None,
 ) -> Experiment:
-    """Makes an experiment of what Cell Ranger writes: an ``.h5`` file, which is read in parts, or a folder with ``matrix.mtx``,
-    ``barcodes.tsv`` and ``features.tsv`` (also with ``.gz``), whose matrix is in memory. Genes are called by their ids
-    (``gene_ids``); their names are a column. The other arguments are those of :func:`from_anndata`."""
+    """Makes an experiment of what Cell Ranger writes: an ``.h5`` file, which is read in parts, or a folder with
+    ``matrix.mtx``, ``barcodes.tsv`` and ``features.tsv`` (also with ``.gz``), whose matrix is in memory. Genes are
+    called by their ids (``gene_ids``); their names are a column. The other arguments are those of
+    :func:`from_anndata`."""
     how = {"platform_config": platform_config, "memory": memory, "at": at, "key": key, "storage": storage, "threads": threads}
     place = exists(path)
     ids = (obs_id, var_id)

@@ -162,8 +162,8 @@ def write_sparse(
     at: Time | None,
     heard: Heard | None = None,
 ) -> int:
-    """Writes the values of a matrix, and returns their number. ``rows`` and ``columns`` are the ids of its rows and columns;
-    without them, these are counted. All cells are part of the array at once."""
+    """Writes the values of a matrix, and returns their number. ``rows`` and ``columns`` are the ids of its rows and
+    columns; without them, these are counted. All cells are part of the array at once."""
     import pyarrow
 
     kind = _stored(array)
@@ -223,7 +223,8 @@ def _cast(values: AnyArray, kind: np.dtype[Any]) -> AnyArray:
 def _streamed(
     array: Array, schema: Any, batches: Iterator[Any], box: list[tuple[str, Any, Any]], memory: int, at: Time | None
 ) -> int:
-    """Writes batches at once, and returns the number of cells. What goes wrong where the batches come from is raised as it is."""
+    """Writes batches at once, and returns the number of cells. What goes wrong where the batches come from is raised
+    as it is."""
     import pyarrow
 
     failed: list[BaseException] = []

@@ -128,8 +128,8 @@ class AxisQuery:
         obsp: Sequence[str] = (),
         varp: Sequence[str] = (),
     ) -> anndata.AnnData:
-        """Everything that is named, as AnnData. The indices are ``obs_id`` and ``var_id`` where there are such columns, or what the
-        metadata says was the index. :func:`tdb.soma.to_anndata` has all without names."""
+        """Everything that is named, as AnnData. The indices are ``obs_id`` and ``var_id`` where there are such
+        columns, or what the metadata says was the index. :func:`tdb.soma.to_anndata` has all without names."""
         made = needed("anndata", "anndata", "Objects of AnnData")
         matrix = None if X is None else self.X(X)
         return made.AnnData(

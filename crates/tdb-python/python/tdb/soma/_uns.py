@@ -21,8 +21,8 @@ HINT, ONE, TWO = "soma_uns_outgest_hint", "array_1d", "array_2d"
 
 
 def write_uns(build: Build, path: str, values: Mapping[str, Any], only: Sequence[str] | None = None) -> None:
-    """Writes a dictionary as a collection: single values become its metadata. What no part of SOMA can be is left out with a
-    warning."""
+    """Writes a dictionary as a collection: single values become its metadata. What no part of SOMA can be is left out
+    with a warning."""
     metadata: dict[str, Any] = {"soma_tiledbsoma_type": "uns"}
     members = []
     for key, value in values.items():
