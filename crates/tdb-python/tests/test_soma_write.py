@@ -459,3 +459,16 @@ def test_a_shell_imports_and_exports(tmp_path: pathlib.Path, data: Any, capsys: 
     assert "error: there is something at" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["import", "one"])
+
+
+def test_writes_at_a_time_are_seen_from_then_on(tmp_path: pathlib.Path, data: Any) -> None:
+    tdb.soma.from_anndata(tmp_path / "e", data, at=1_000)
+    more = _cells(data, CELLS, 4)
+    tdb.soma.append(tmp_path / "e", more, at=2_000)
+    tdb.soma.delete(tmp_path / "e", [0, 1], at=3_000)
+    found = [tdb.soma.open(tmp_path / "e", at) for at in (1_500, 2_500, 3_500)]
+    assert [len(one.obs) for one in found] == [CELLS, CELLS + 4, CELLS + 2]
+    nnz = [data.X.nnz, data.X.nnz + more.X.nnz, data.X[2:].nnz + more.X.nnz]
+    assert [one.ms["RNA"].X["data"].nnz for one in found] == nnz
+    with pytest.raises(tdb.Error):
+        tdb.soma.open(tmp_path / "e", 500)
