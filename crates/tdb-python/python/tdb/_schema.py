@@ -151,6 +151,8 @@ class Enumeration:
     values: Sequence[Any]
     ordered: bool = False
     dtype: Any = None
+    #: The number of values of the type in each, or ``"var"``; without it, what the type has mostly.
+    length: int | str | None = None
 
     def __post_init__(self) -> None:
         dtype = self.dtype
@@ -167,7 +169,8 @@ class Enumeration:
     def to_json(self) -> dict[str, Any]:
         """The notation of ``tdb info --json``."""
         values = [json_value(self.datatype, one) for one in self.values]
-        return {"name": self.name, "datatype": self.datatype, "ordered": self.ordered, "values": values}
+        found: dict[str, Any] = {"name": self.name, "datatype": self.datatype, "ordered": self.ordered, "values": values}
+        return found if self.length is None else {**found, "cell_val_num": self.length}
 
 
 @dataclass(frozen=True)
@@ -273,7 +276,8 @@ class Schema:
         text = said if isinstance(said, str) else json.dumps(said)
         whole = json.loads(_tdb.check_schema(text))
         enumerations = [
-            Enumeration(one["name"], one["values"], one["ordered"], one["datatype"]) for one in whole["enumerations"]
+            Enumeration(one["name"], one["values"], one["ordered"], one["datatype"], one["cell_val_num"])
+            for one in whole["enumerations"]
         ]
         return cls(whole["type"], (), (), enumerations, said=whole)
 
