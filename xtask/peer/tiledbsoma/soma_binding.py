@@ -6,6 +6,8 @@ a query of all its cells returns; and they write metadata beside the checks of t
 
 import enum
 
+import pyarrow as pa
+
 from tdb.soma.compat import (
     Collection,
     DataFrame,
@@ -54,7 +56,10 @@ class ManagedQuery:
     """A query of all cells."""
 
     def __init__(self, handle, context=None):
-        self._tables = iter(handle.read() if isinstance(handle, DataFrame) else handle.read().tables())
+        if isinstance(handle, DenseNDArray):
+            self._tables = iter([pa.table({"soma_data": handle.read().to_numpy().ravel()})])
+        else:
+            self._tables = iter(handle.read() if isinstance(handle, DataFrame) else handle.read().tables())
 
     def set_layout(self, layout):
         if layout not in (ResultOrder.automatic, ResultOrder.globalorder, ResultOrder.unordered):
@@ -79,6 +84,8 @@ def install(compat):
     SOMAObject.set_metadata = _set_metadata
     SOMAObject.delete_metadata = _delete_metadata
     SOMAObject.dimension_names = property(lambda self: self._dimensions)
+    # Handles have a function of this name.
+    SOMATileDBContext.__call__ = lambda self: self
 
 
 NAMES = {

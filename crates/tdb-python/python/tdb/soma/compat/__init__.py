@@ -16,7 +16,7 @@ from typing import Any
 
 from .collection import Collection
 from .constants import SOMA_JOINID
-from .core import SPATIAL, AxisColumnNames, AxisQuery, ResultOrder, spatial
+from .core import SPATIAL, AxisColumnNames, AxisQuery, ResultOrder, spatial_type
 from .dataframe import DataFrame
 from .dense import DenseNDArray
 from .exceptions import AlreadyExistsError, DoesNotExistError, NotCreateableError, SOMAError, UnsupportedOperationError
@@ -51,7 +51,7 @@ _MODULES = ("io", "logging", "options")
 
 def __getattr__(name: str) -> Any:
     if name in SPATIAL:
-        return spatial(name)
+        return spatial_type(name)
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -72,8 +72,8 @@ class _Blockwise(Iterator[Made], Generic[Made]):
         parts = list(_parts(self._coords[axis], self._shape[axis], self._shape[axis]))
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-    def _tables(self) -> Iterator[tuple[list[Any], Any, list[AnyArray]]]:
-        """Of each block the columns of coordinates, the values, and the coordinates of the axes."""
+    def _tables(self) -> Iterator[tuple[list[Any], Any, list[AnyArray], pa.Table]]:
+        """Of each block the columns of coordinates, the values, the coordinates of the axes, and the table as it was read."""
         for part in _parts(self._coords[self._major], self._shape[self._major], self._size):
             coords = list(self._coords)
             coords[self._major] = part
@@ -87,14 +87,17 @@ class _Blockwise(Iterator[Made], Generic[Made]):
                     indexer = IntIndexer(part, context=self._array.context) if at == self._major else self._indexers[at]
                     column = indexer.get_indexer(column)
                 columns.append(column)
-            yield columns, table.column("soma_data"), ids
+            yield columns, table.column("soma_data"), ids, table
 
 
 class BlockwiseTableReadIter(_Blockwise[Any]):
     """Blocks as tables, each with the coordinates of its axes."""
 
     def _blocks(self) -> Iterator[Any]:
-        for columns, data, ids in self._tables():
+        for columns, data, ids, table in self._tables():
+            if len(self._as_they_are) == len(self._shape):
+                yield table, tuple(pa.array(one) for one in ids)
+                continue
             named = {f"soma_dim_{at}": column for at, column in enumerate(columns)}
             yield pa.table({**named, "soma_data": data}), tuple(pa.array(one) for one in ids)
 
@@ -112,7 +115,7 @@ class BlockwiseScipyReadIter(_Blockwise[Any]):
 
     def _blocks(self) -> Iterator[Any]:
         sparse = needed("scipy.sparse", "scipy", "Sparse matrices")
-        for columns, data, ids in self._tables():
+        for columns, data, ids, _ in self._tables():
             shape = tuple(size if at in self._as_they_are else len(ids[at]) for at, size in enumerate(self._shape))
             rows, cols = (np.asarray(one) for one in columns)
             order = np.lexsort((cols, rows) if self._major == 0 else (rows, cols))

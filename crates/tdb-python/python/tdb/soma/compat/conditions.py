@@ -15,20 +15,23 @@ _SIGNS: dict[type, str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: 
 _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def condition_of(text: Any, schema: pa.Schema) -> Condition:
-    """The condition that a text says about columns of this schema."""
+def condition_of(text: Any, schema: pa.Schema) -> tuple[Condition, list[str]]:
+    """The condition that a text says about columns of this schema, and the columns that it names."""
     if not isinstance(text, str):
         raise TypeError(f"value_filter is a text, not {type(text).__name__}")
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError) as error:
         raise SOMAError(f"Could not parse the given QueryCondition statement: {text}") from error
-    return _Conditions(schema).of(tree.body)
+    made = _Conditions(schema)
+    return made.of(tree.body), list(dict.fromkeys(made.names))
 
 
 class _Conditions:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
+        #: The columns that were named.
+        self.names: list[str] = []
 
     def of(self, node: ast.AST) -> Condition:
         """The condition of a part of the text."""
@@ -79,6 +82,7 @@ class _Conditions:
     def _type(self, name: str) -> Any:
         if name not in self._schema.names:
             raise SOMAError(f"`{name}` not found in schema.")
+        self.names.append(name)
         own = self._schema.field(name).type
         return own.value_type if pa.types.is_dictionary(own) else own
 

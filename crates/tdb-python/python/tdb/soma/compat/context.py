@@ -24,7 +24,11 @@ _ETERNITY = (1 << 64) - 1
 _BATCH = 1 << 27
 #: The fewest bytes of a batch that a query is asked for.
 _SMALLEST_BATCH = 1 << 16
-_THREADS = ("soma.compute_concurrency_level", "sm.compute_concurrency_level")
+_THREADS = ("soma.compute_concurrency_level", "sm.compute_concurrency_level", "sm.io_concurrency_level")
+#: The least memory of a query, whatever the options say.
+_LEAST_MEMORY = 1 << 26
+#: The memory of a query in times of what a batch may have, where no option says it.
+_MEMORY_OF_BATCHES = 4
 _UNSET: Any = "__unset__"
 
 
@@ -141,16 +145,41 @@ class SOMATileDBContext:
 
     @property
     def _threads(self) -> int | None:
-        return next((found for name in _THREADS if (found := self._number(name))), None)
+        for name in _THREADS:
+            found = self._number(name)
+            if found is not None:
+                if found < 1:
+                    raise SOMAError(f"option {name!r}: {found} is no number of threads")
+                return found
+        return None
 
     @property
     def _batch_bytes(self) -> int:
         return max(self._number("soma.init_buffer_bytes") or _BATCH, _SMALLEST_BATCH)
 
+    @property
+    def _memory(self) -> int:
+        """The memory of a query."""
+        found = self._number("sm.mem.total_budget")
+        if found is not None and found < 1:
+            raise SOMAError(f"option 'sm.mem.total_budget': {found} bytes are no budget")
+        return max(self._batch_bytes * _MEMORY_OF_BATCHES if found is None else found, _LEAST_MEMORY)
+
+    def _of_call(self, platform_config: Any) -> SOMATileDBContext:
+        """The context of a read that has options of its own, which are those of TileDB by name."""
+        if not isinstance(platform_config, Mapping) or "tiledb" in platform_config:
+            return self
+        return self.replace(tiledb_config=platform_config)
+
     def _opening(self) -> dict[str, Any]:
         """The keywords with which tdb opens something."""
         config = {name: str(value) for name, value in self._config.items()}
-        return {"storage": storage_of(config), "key": key_of(config), "threads": self._threads}
+        try:
+            threads = self._threads
+        except SOMAError:
+            # What reads and writes refuses it.
+            threads = None
+        return {"storage": storage_of(config), "key": key_of(config), "threads": threads}
 
     def _place(self, uri: str) -> Any:
         own = self._opening()

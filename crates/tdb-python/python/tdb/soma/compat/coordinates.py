@@ -11,6 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
 from ... import _tdb
 from ..._schema import Dimension
 from ..._types import number_dtype
+from .exceptions import SOMAError
 
 if TYPE_CHECKING:
     from .soma_array import SOMAArray
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def checked(coords: Any, count: int) -> list[Any]:
     """The coordinates, one for each of the first dimensions."""
-    if isinstance(coords, (str, bytes)) or not isinstance(coords, (Sequence, np.ndarray)):
+    if isinstance(coords, (str, bytes)) or not isinstance(coords, (Sequence, np.ndarray, pa.Array)):
         raise TypeError(f"The coords type {type(coords)} must be a regular sequence, not str or bytes")
     if len(coords) > count:
         raise ValueError(f"The coords ({len(coords)} elements) must be shorter than ndim ({count})")
@@ -104,9 +105,7 @@ def _points(core: _tdb.Read, dimension: Dimension, wanted: Any, ends: tuple[Any,
     return core.points(dimension.name, unique.tolist())
 
 
-def _outside(dimension: Dimension, one: Any, first: Any, last: Any) -> Exception:
-    from .exceptions import SOMAError
-
+def _outside(dimension: Dimension, one: Any, first: Any, last: Any) -> SOMAError:
     return SOMAError(f"index column {dimension.name!r}: {one} is out of bounds [{first}, {last}]")
 
 
@@ -120,15 +119,30 @@ def points_of(dimension: Dimension, wanted: Any) -> Any:
             raise TypeError(f"unhandled type {type(wanted).__name__} for index column named {dimension.name}")
         wanted = [wanted]
     if isinstance(wanted, (pa.Array, pa.ChunkedArray)):
+        _expect_type(dimension, wanted.type, dtype)
         wanted = wanted.to_pylist() if dtype is None else wanted.to_numpy()
     if dtype is None:
         return [_text(one) for one in wanted]
     return _numbers(dimension, wanted, dtype)
 
 
+def _expect_type(dimension: Dimension, given: Any, dtype: Any) -> None:
+    """Refuses an array of Arrow of another type than that of the dimension."""
+    types = pa.types
+    texts = types.is_string(given) or types.is_large_string(given) or types.is_binary(given) or types.is_large_binary(given)
+    if dtype is None:
+        fits = texts
+    elif dtype.kind == "M":
+        fits = types.is_int64(given) or (types.is_timestamp(given) and given.unit == np.datetime_data(dtype)[0])
+    else:
+        fits = not texts and given == pa.from_numpy_dtype(dtype)
+    if not fits:
+        raise SOMAError(f"index column {dimension.name!r} has the type {dimension.datatype}, not {given} as its coordinates")
+
+
 def _numbers(dimension: Dimension, wanted: Any, dtype: Any) -> Any:
     own = np.dtype(np.int64) if dtype.kind in "mM" else dtype
-    if not isinstance(wanted, np.ndarray):
+    if not isinstance(wanted, np.ndarray) or wanted.dtype == object:
         wanted = [number(one) for one in wanted]
         if any(isinstance(one, (str, bytes)) or one is None for one in wanted):
             raise TypeError(f"a coordinate of index column {dimension.name!r} is a number, not a text or null")

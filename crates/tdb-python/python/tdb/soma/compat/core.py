@@ -60,7 +60,7 @@ except ImportError:
 SPATIAL = ("AffineTransform", "Axis", "CoordinateSpace", "CoordinateTransform", "IdentityTransform", "ScaleTransform", "UniformScaleTransform")
 
 
-def spatial(name: str) -> Any:
+def spatial_type(name: str) -> Any:
     """A type of spaces and transforms."""
     from ..._needs import needed
 

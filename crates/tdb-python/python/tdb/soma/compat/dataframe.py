@@ -140,7 +140,7 @@ class DataFrame(SOMAArray):
         """The rows at some coordinates, and for which a condition is true."""
         check_unpartitioned(partitions)
         self._verify_open_for_reading()
-        return TableReadIter(self, coords, column_names, result_order, value_filter)
+        return TableReadIter(self, coords, column_names, result_order, value_filter, platform_config)
 
     def write(self, values: pa.Table, platform_config: Any = None) -> DataFrame:
         """Writes the rows of a table. A row whose index values another one has replaces it."""

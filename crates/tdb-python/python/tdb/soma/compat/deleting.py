@@ -34,7 +34,7 @@ def delete_cells(array: SOMAArray, coords: Any, value_filter: str | None, platfo
         if part is not None:
             parts.append(part)
     if value_filter is not None:
-        parts.append(condition_of(value_filter, array.schema))
+        parts.append(condition_of(value_filter, array.schema)[0])
     array._verify_open_for_deleting()
     if not parts:
         raise ValueError("no coordinates and no value_filter: nothing says which cells are deleted")

@@ -54,6 +54,8 @@ class DenseNDArray(NDArray):
         if order == ResultOrder.AUTO:
             raise ValueError("The use of 'result_order=\"auto\"' is unsupported. Use 'row-major' (the default) or 'column-major' instead.")
         box = self._box(coords)
+        context = self._context._of_call(platform_config)
+        _ = context._threads, context._memory
         with translated(self._uri):
             found = self._array.read([SOMA_DATA], {f"soma_dim_{at}": pair for at, pair in enumerate(box)}).to_numpy()[SOMA_DATA]
         return pa.Tensor.from_numpy(np.ascontiguousarray(found if order == ResultOrder.ROW_MAJOR else found.T))
@@ -83,7 +85,7 @@ class DenseNDArray(NDArray):
 
     def _box(self, coords: Sequence[Any]) -> list[tuple[int, int]]:
         """The first and the last coordinate of each axis."""
-        if not isinstance(coords, (str, bytes)) and isinstance(coords, Sequence) and len(coords) > self.ndim:
+        if not isinstance(coords, (str, bytes)) and hasattr(coords, "__len__") and len(coords) > self.ndim:
             raise ValueError(f"coordinate length ({len(coords)}) must be <= array dimension count ({self.ndim})")
         wanted = checked(coords, self.ndim)
         return [_ends(wanted[at] if at < len(wanted) else None, size) for at, size in enumerate(self.shape)]

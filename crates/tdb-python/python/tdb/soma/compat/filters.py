@@ -23,6 +23,7 @@ _NAMES = {
     "scale-float": "SCALE_FLOAT",
     "xor": "XOR",
     "webp": "WEBP",
+    "none": "NOOP",
     "noop": "NOOP",
 }
 _OPTIONS = {

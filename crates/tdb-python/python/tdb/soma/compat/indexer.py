@@ -56,7 +56,9 @@ def tiledbsoma_build_index(data: Any, *, context: SOMATileDBContext | None = Non
 
 def _ids(given: Any) -> AnyArray:
     found = given.to_numpy() if isinstance(given, (pa.Array, pa.ChunkedArray)) else np.asarray(given)
-    if found.size and (found.dtype.kind not in "iu" or found.ndim != 1):
+    if found.size and found.ndim != 1:
+        raise ValueError(f"ids are a list of integers, not an array with {found.ndim} axes")
+    if found.size and (found.dtype.kind not in "iu" or found.dtype == np.uint64 or not found.dtype.isnative):
         raise TypeError(f"ids are a list of integers, not an array of {found.dtype} with {found.ndim} axes")
     return found.astype(np.int64, copy=False)
 

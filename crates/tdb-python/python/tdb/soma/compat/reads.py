@@ -12,15 +12,10 @@ from ..._read import Read
 from .conditions import condition_of
 from .coordinates import narrowed
 from .core import IOfN, ResultOrder, order_of
-from .exceptions import translated
+from .exceptions import SOMAError, translated
 
 if TYPE_CHECKING:
     from .soma_array import SOMAArray
-
-#: The memory of a query, in times of what a batch may have.
-_MEMORY_OF_BATCHES = 4
-#: The least memory of a query.
-_LEAST_MEMORY = 1 << 26
 
 
 def check_unpartitioned(partitions: Any) -> None:
@@ -42,24 +37,36 @@ def order_name(array: SOMAArray, wanted: Any) -> str:
 class TableReadIter(Iterator[pa.Table]):
     """The results as tables of Arrow, at least one."""
 
-    def __init__(self, array: SOMAArray, coords: Any, names: Sequence[str] | None, order: Any, value_filter: str | None) -> None:
+    def __init__(
+        self,
+        array: SOMAArray,
+        coords: Any,
+        names: Sequence[str] | None,
+        order: Any,
+        value_filter: str | None,
+        platform_config: Any = None,
+    ) -> None:
         whole = array.schema
         chosen = list(names) if names else list(whole.names)
+        condition = None
+        if value_filter is not None:
+            condition, named = condition_of(value_filter, whole)
+            # As there, the columns of the condition are in the result, too.
+            chosen += [name for name in named if name not in chosen]
         unknown = [name for name in chosen if name not in whole.names]
         if unknown:
-            from .exceptions import SOMAError
-
             raise SOMAError(f"there is no column {unknown[0]!r} (there are {', '.join(whole.names)})")
         self._schema = pa.schema([whole.field(name) for name in chosen])
         self._array = array
-        condition = None if value_filter is None else condition_of(value_filter, whole)
         with translated(array.uri):
             read = array._array.read(chosen, order=order_name(array, order))
             core = narrowed(read._core, array, coords)
             if condition is not None:
                 core = core.condition(condition._core)
-        batch = array.context._batch_bytes
-        memory = max(batch * _MEMORY_OF_BATCHES, _LEAST_MEMORY)
+        context = array.context._of_call(platform_config)
+        _ = context._threads
+        memory = context._memory
+        batch = min(context._batch_bytes, memory // 4)
         self._read = Read(array._array, core.memory(str(memory), str(batch)), chosen)
         self._batches: Iterator[Any] | None = None
         self._any = False
@@ -106,7 +113,7 @@ class SparseCOOTensorReadIter(Iterator[pa.SparseCOOTensor]):
     """The results as tensors of coordinates and values."""
 
     def __init__(self, tables: TableReadIter, shape: Sequence[int]) -> None:
-        self._tables, self._shape = tables, tuple(shape)
+        self._tables, self.shape = tables, tuple(shape)
 
     def __next__(self) -> pa.SparseCOOTensor:
         return self._tensor(next(self._tables))
@@ -116,8 +123,8 @@ class SparseCOOTensorReadIter(Iterator[pa.SparseCOOTensor]):
         return self._tensor(self._tables.concat())
 
     def _tensor(self, table: pa.Table) -> pa.SparseCOOTensor:
-        coords = np.array([table.column(f"soma_dim_{at}").to_numpy() for at in range(len(self._shape))]).T
-        return pa.SparseCOOTensor.from_numpy(table.column("soma_data").to_numpy(), coords, shape=self._shape)
+        coords = np.array([table.column(f"soma_dim_{at}").to_numpy() for at in range(len(self.shape))]).T
+        return pa.SparseCOOTensor.from_numpy(table.column("soma_data").to_numpy(), coords, shape=self.shape)
 
 
 __all__ = ["SparseCOOTensorReadIter", "TableReadIter"]

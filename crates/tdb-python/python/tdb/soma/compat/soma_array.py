@@ -42,7 +42,9 @@ class SOMAArray(SOMAObject):
             names = self._array.schema.names
             with translated(self._uri):
                 stream = pa.RecordBatchReader.from_stream(self._array.read(names).limit(0).stream("64MB"))
-            self._known_schema = pa.schema([one.remove_metadata() for one in stream.schema])
+            attributes = {one.name: one.nullable for one in self._array.schema.attributes}
+            fields = [one.remove_metadata().with_nullable(attributes.get(one.name, False)) for one in stream.schema]
+            self._known_schema = pa.schema(fields)
         return self._known_schema
 
     @property
@@ -76,7 +78,9 @@ class SOMAArray(SOMAObject):
         dimensions = self._array.schema.dimensions
         if ends is None:
             return tuple(("", "") if number_dtype(one.datatype) is None else (0, 0) for one in dimensions)
-        return tuple(self._ends(own, pair) for own, pair in zip(dimensions, ends))
+        return tuple(
+            self._ends(own, pair) if number_dtype(own.datatype) is not None else tuple(map(_text, pair)) for own, pair in zip(dimensions, ends)
+        )
 
     def _domain(self) -> tuple[tuple[Any, Any], ...]:
         current = self._array.schema.current_domain
@@ -92,7 +96,8 @@ class SOMAArray(SOMAObject):
         """The first and the last coordinate of a dimension, as ``tiledbsoma`` has them."""
         dtype = number_dtype(dimension.datatype)
         if dtype is None:
-            return ("", "") if pair is None or not _is_texts(pair) else (_text(pair[0]), _text(pair[1]))
+            # The domain of texts is always all of them.
+            return "", ""
         if dtype.kind == "M":
             own = self.schema.field(dimension.name).type
             low, high = (pa.scalar(int(np.datetime64(end).astype(np.int64)), type=own) for end in pair)
@@ -122,10 +127,6 @@ class SOMAArray(SOMAObject):
         with translated(self._uri):
             own.evolve(**changes, at=self._timestamp_ms)
         self._array, self._known_schema = self._opened_now(), None
-
-
-def _is_texts(pair: Any) -> bool:
-    return all(isinstance(end, (str, bytes)) for end in pair)
 
 
 def _text(end: Any) -> Any:

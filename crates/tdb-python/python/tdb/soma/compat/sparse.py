@@ -68,7 +68,7 @@ class SparseNDArray(NDArray):
         """The values at some coordinates, in a form that is then chosen."""
         self._verify_open_for_reading()
         check_unpartitioned(partitions)
-        return SparseNDArrayRead(self, coords, ResultOrder(result_order))
+        return SparseNDArrayRead(self, coords, ResultOrder(result_order), platform_config)
 
     def write(self, values: Any, *, platform_config: Any = None) -> SparseNDArray:
         """Writes values: a tensor or a matrix of Arrow, or a table of coordinates and values."""
@@ -104,13 +104,13 @@ class SparseNDArray(NDArray):
 class SparseNDArrayRead:
     """Values at some coordinates: :meth:`tables`, :meth:`coos` and :meth:`blockwise` are the forms in which they are read."""
 
-    def __init__(self, array: SparseNDArray, coords: Sequence[Any], result_order: Any) -> None:
-        self.array, self.coords, self.result_order = array, coords, result_order
+    def __init__(self, array: SparseNDArray, coords: Sequence[Any], result_order: Any, platform_config: Any = None) -> None:
+        self.array, self.coords, self.result_order, self._config = array, coords, result_order, platform_config
         self.shape = array.shape
 
     def tables(self) -> TableReadIter:
         """The coordinates and values as tables."""
-        return TableReadIter(self.array, self.coords, None, self.result_order, None)
+        return TableReadIter(self.array, self.coords, None, self.result_order, None, self._config)
 
     def coos(self, shape: Sequence[int] | None = None) -> SparseCOOTensorReadIter:
         """The coordinates and values as tensors, which may have another shape."""
@@ -128,6 +128,10 @@ class SparseNDArrayRead:
     ) -> SparseNDArrayBlockwiseRead:
         """The values in blocks of so many coordinates of an axis, whose coordinates are counted from 0 in each block."""
         return SparseNDArrayBlockwiseRead(self, axis, size, reindex_disable_on_axis, eager)
+
+    def dense_tensors(self) -> Any:
+        """Not there: nothing says how large a tensor would be."""
+        raise NotImplementedError("dense tensors of a sparse array: tables() and coos() have its values")
 
     def dask_array(self, **_: Any) -> Any:
         """Arrays of dask are made by :func:`tdb.dask.from_tdb`; those of sparse blocks are not supported."""

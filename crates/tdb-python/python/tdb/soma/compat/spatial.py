@@ -13,7 +13,7 @@ from .._create import create_collection, create_geometry, create_multiscale_imag
 from .collection import CollectionBase, item
 from .constants import SOMA_COORDINATE_SPACE_METADATA_KEY, SOMA_GEOMETRY, SOMA_JOINID, SOMA_MULTISCALE_IMAGE_SCHEMA
 from .context import SOMATileDBContext
-from .core import spatial
+from .core import spatial_type
 from .creating import created, opened_after
 from .dataframe import DataFrame, checked_schema
 from .dense import DenseNDArray
@@ -32,8 +32,8 @@ class _InSpace:
         said = self.metadata.get(SOMA_COORDINATE_SPACE_METADATA_KEY)  # type: ignore[attr-defined]
         if said is None:
             return None
-        axis = spatial("Axis")
-        return spatial("CoordinateSpace")([axis(name=one["name"], unit=one.get("unit")) for one in json.loads(said)])
+        axis = spatial_type("Axis")
+        return spatial_type("CoordinateSpace")([axis(name=one["name"], unit=one.get("unit")) for one in json.loads(said)])
 
 
 def _axes(given: Any) -> list[tuple[str, str | None]]:

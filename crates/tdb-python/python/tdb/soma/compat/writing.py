@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
+import pyarrow.compute as pc  # type: ignore[import-untyped, unused-ignore]
+
+from ..._types import AnyArray, number_dtype
 
 from . import enumerations
 from .exceptions import SOMAError, translated
@@ -25,6 +29,8 @@ def write_table(array: SOMAArray, values: pa.Table, sort_coords: bool) -> None:
         values = values.combine_chunks()
     for batch in values.to_batches():
         cast = _cast(batch, target)
+        if not sort_coords:
+            _expect_sorted(array, cast)
         _extend(array, cast)
         if batch.num_rows:
             with translated(array.uri):
@@ -62,11 +68,31 @@ def _extend(array: SOMAArray, batch: pa.RecordBatch) -> None:
             continue
         if column.dictionary.null_count:
             raise SOMAError(f"column {field.name!r}: null values are not supported among the values of an enumeration")
-        new = enumerations.missing(array, field.name, column.dictionary)
+        # Only those that cells have: others may never be needed.
+        used = pc.unique(column.indices.drop_null()).sort()
+        new = enumerations.missing(array, field.name, column.dictionary.take(used))
         if len(new):
             wanted[field.name] = new
     if wanted:
         enumerations.extended(array, wanted)
+
+
+def _expect_sorted(array: SOMAArray, batch: pa.RecordBatch) -> None:
+    """Refuses cells that are not in the order of tiles, and of cells in each: whoever says that they are may be wrong about more."""
+    tiles: list[AnyArray] = []
+    coordinates: list[AnyArray] = []
+    for dimension in array._array.schema.dimensions:
+        dtype = number_dtype(dimension.datatype)
+        if dtype is None or dtype.kind not in "iu" or dimension.name not in batch.schema.names or dimension.domain is None:
+            return
+        own = batch.column(dimension.name).to_numpy()
+        coordinates.append(own)
+        tiles.append((own - int(dimension.domain[0])) // int(dimension.tile or 1))
+    order = np.lexsort([*coordinates[::-1], *tiles[::-1]])
+    wrong = np.flatnonzero(order[1:] < order[:-1])
+    if len(wrong):
+        after, before = (tuple(int(own[order[wrong[0] + at]]) for own in coordinates) for at in (1, 0))
+        raise SOMAError(f"Write failed; Coordinates {before} succeed {after} in the global order")
 
 
 __all__ = ["write_table"]
