@@ -27,6 +27,7 @@ from ._create import (
     create_point_cloud,
     create_sparse,
 )
+from ._ingest import from_10x, from_anndata, from_h5ad
 from ._query import AxisQuery
 
 __all__ = [
@@ -44,5 +45,8 @@ __all__ = [
     "create_multiscale_image",
     "create_point_cloud",
     "create_sparse",
+    "from_10x",
+    "from_anndata",
+    "from_h5ad",
     "open",
 ]
