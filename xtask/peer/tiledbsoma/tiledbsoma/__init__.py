@@ -28,6 +28,10 @@ _MODULES = {
     "_sparse_nd_array": "sparse",
     "experiment_query": "query",
     "io": "io",
+    "io._registration": "io.registration",
+    "io.conversions": "io.conversions",
+    "io.ingest": "io.ingest",
+    "io.outgest": "io.outgest",
     "logging": "logging",
     "options": "options",
     "options._soma_tiledb_context": "context",
@@ -52,12 +56,24 @@ def _install():
         setattr(sys.modules[f"{__name__}.{parent}"] if parent else compat, last, module)
     compat.options.__path__ = []
     compat.io.__path__ = getattr(compat.io, "__path__", [])
+    # Names that tests of `io` import, for annotations and to look at metadata.
+    common = types.ModuleType(f"{__name__}.io._common")
+    common.UnsDict = common.UnsMapping = dict
+    common._TILEDBSOMA_TYPE = "soma_tiledbsoma_type"
+    sys.modules[common.__name__] = common
+    compat.io.conversions._string_dict_from_arrow_schema = _types_of
     import soma_binding
 
     soma_binding.install(compat)
     module = types.ModuleType(f"{__name__}.pytiledbsoma")
     module.__dict__.update(soma_binding.NAMES)
     sys.modules[f"{__name__}.pytiledbsoma"] = compat.pytiledbsoma = module
+
+
+def _types_of(schema):
+    """The types of columns by name, as texts."""
+    kinds = {field.name: getattr(field.type, "index_type", field.type) for field in schema if field.name != "soma_joinid"}
+    return {name: str(kind).removeprefix("large_") for name, kind in kinds.items()}
 
 
 _install()

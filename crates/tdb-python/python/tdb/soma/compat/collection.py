@@ -65,7 +65,7 @@ class CollectionBase(SOMAGroup):
         self, key: str, kind: Any = None, *, uri: str | None = None, platform_config: Any = None, **kwargs: Any
     ) -> Any:
         """Creates a collection in this one."""
-        own = real_class(kind or Collection)
+        own: Any = real_class(kind or Collection)
         return self._add_new(
             key, own, uri, lambda where: own.create(where, platform_config=platform_config, **self._child_time, **kwargs)
         )

@@ -23,7 +23,7 @@ _ETERNITY = (1 << 64) - 1
 #: The bytes of a batch, where no option says them.
 _BATCH = 1 << 27
 #: The fewest bytes of a batch that a query is asked for.
-_SMALLEST_BATCH = 1 << 16
+_SMALLEST_BATCH = 1 << 10
 _THREADS = ("soma.compute_concurrency_level", "sm.compute_concurrency_level", "sm.io_concurrency_level")
 #: The least memory of a query, whatever the options say.
 _LEAST_MEMORY = 1 << 26

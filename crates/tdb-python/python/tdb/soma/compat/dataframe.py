@@ -95,9 +95,6 @@ class DataFrame(SOMAArray):
             self._enumerated(name, "column name")
         return {name: enumerations.values_of(self, name) for name in column_names}
 
-    def _enumeration_values(self, column: str) -> pa.Array:
-        return enumerations.values_of(self, column)
-
     def _enumerated(self, name: str, what: str) -> None:
         if not pa.types.is_dictionary(self.schema.field(name).type):
             raise KeyError(f"{what} '{name}' is not of dictionary type")

@@ -88,8 +88,7 @@ def _of_slice(dimension: Dimension, wanted: slice, ends: tuple[Any, Any]) -> Con
         raise ValueError(f"slice start ({start!r}) must be <= slice stop ({stop!r})")
     own, parts = field(dimension.name), []
     if dtype is not None and dtype.kind == "M":
-        unit = np.datetime_data(dtype)[0]
-        start, stop = (None if end is None else np.datetime64(end, unit) for end in (start, stop))
+        start, stop = (None if end is None else np.int64(end).view(dtype) for end in (start, stop))
     if start is not None:
         parts.append(own >= start)
     if stop is not None:

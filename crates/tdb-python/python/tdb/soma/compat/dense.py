@@ -71,10 +71,9 @@ class DenseNDArray(NDArray):
         given = np.asarray(values.to_numpy(), dtype=self.type.to_pandas_dtype())
         if given.size != int(np.prod(shape, dtype=np.int64)):
             raise SOMAError(f"{self._uri}: values of the shape {given.shape} are given for a box of the shape {shape}")
-        order = "F" if given.flags.f_contiguous and not given.flags.c_contiguous else "C"
         region = tuple(slice(low, high + 1) for low, high in box)
         with translated(self._uri):
-            self._array.write({SOMA_DATA: given.reshape(shape, order=order)}, region, at=self._timestamp_ms)
+            self._array.write({SOMA_DATA: given.reshape(shape)}, region, at=self._timestamp_ms)
         if options.consolidate_and_vacuum:
             self._consolidate()
         return self

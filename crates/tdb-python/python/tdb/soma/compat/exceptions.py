@@ -53,7 +53,7 @@ def translated(uri: str | None = None) -> Iterator[None]:
     try:
         yield
     except Error as error:
-        if is_already_exists_error(error):
+        if is_already_exists_error(error) or "here already" in str(error):
             raise AlreadyExistsError(f"{uri!r} already exists") from error
         missing = isinstance(error, NotAnArrayError) and not isinstance(error, CorruptError)
         if missing or (isinstance(error, IoError) and isinstance(error.__cause__, FileNotFoundError)):

@@ -58,7 +58,7 @@ def _checked(made: Any, kinds: Mapping[str, tuple[type, ...]]) -> None:
 
 
 def _of_config(cls: type[Made], platform_config: Any, word: str) -> Made:
-    found = dig(platform_config, cls, ("tiledb", word))
+    found: Made | dict[str, Any] = dig(platform_config, cls, ("tiledb", word))
     if isinstance(found, dict):
         names = {one.name for one in fields(cls)}  # type: ignore[arg-type]
         return cls(**{name: value for name, value in found.items() if name in names})

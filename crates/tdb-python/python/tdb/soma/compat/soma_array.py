@@ -12,6 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
 from ..._array import Array
 from ..._schema import Dimension
 from ..._types import number_dtype
+from . import enumerations
 from .exceptions import translated
 from .filters import filters_text
 from .metadata import SOMAMetadata
@@ -120,6 +121,10 @@ class SOMAArray(SOMAObject):
             for what in ("fragment-metadata", "commits", "fragments"):
                 own.consolidate(what)
                 own.vacuum(what)
+
+    def _enumeration_values(self, column: str) -> pa.Array:
+        """The values that an enumerated column can have."""
+        return enumerations.values_of(self, column)
 
     def _evolve(self, **changes: Any) -> None:
         """Changes the schema, which this object sees."""

@@ -52,7 +52,7 @@ class SOMAGroup(SOMAObject, MutableMapping[str, Any]):
         self._members = {
             one.name: _Member(locations.as_url(one.uri), _TYPES.get(one.kind, "")) for one in group.members if one.name is not None
         }
-        self._added: list[tuple[str, str, bool]] = []
+        self._added: list[tuple[str, str | None, bool]] = []
         self._removed: list[str] = []
         self._changed: set[str] = set()
         self._lock = Lock()

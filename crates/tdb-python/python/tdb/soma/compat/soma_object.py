@@ -47,6 +47,8 @@ class SOMAObject:
     #: What TileDB has at the location: ``"array"`` or ``"group"``.
     _storage: ClassVar[str] = "array"
 
+    _metadata: SOMAMetadata
+
     def __init__(
         self, uri: str, mode: str, context: SOMATileDBContext, timestamp_ms: int, *, _dont_call_this: str = ""
     ) -> None:

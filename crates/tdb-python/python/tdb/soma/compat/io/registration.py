@@ -239,6 +239,8 @@ def _registered(
     if raw:
         maps[_RAW] = _ids(known_vars.get(_RAW), raw, True)
         categories[_RAW] = _merged([var_categories.get(_RAW, {}), *(one.categories for one in raw)])
+    elif experiment_uri is None:
+        maps[_RAW] = _ids(None, [], True)
     maps = {**known_vars, **maps}
     return ExperimentAmbientLabelMapping(
         obs_axis=AxisAmbientLabelMapping(
@@ -357,7 +359,7 @@ def labels_of(frame: pandas.DataFrame, name: str) -> Any:
     if name in frame:
         return pandas.Index(frame[name])
     if frame.index.name in (name, None, "index"):
-        return frame.index
+        return frame.index.rename(name)
     raise ValueError(f"could not find field name {name} in dataframe: its index is {frame.index.name!r}")
 
 

@@ -109,7 +109,7 @@ def resize_experiment(
         unknown = [name for name in nvars if name not in experiment.ms]
         if missing or unknown:
             raise ValueError(f"nvars has {sorted(nvars)}, but the measurements are {sorted(experiment.ms)}: each has one number of variables")
-        sizes: dict[str | None, int] = {None: nobs, **nvars}
+        sizes: dict[str | None, int] = {None: nobs, **{name: int(count) for name, count in nvars.items()}}
         all_ok = True
         for where, one in list(_all(experiment)):
             ok = _changed(where, one, sizes, False, check_only, verbose, output_handle)
