@@ -142,8 +142,11 @@ class Ingest:
         if folder is not None and folder.is_dir() and not any(folder.iterdir()):
             # A place that was made for it.
             folder.rmdir()
-        if self.raw_layer != self.layer:
-            raise NotImplementedError(f"raw_X_layer_name={self.raw_layer!r}: the layer of raw has the name of X, which is {self.layer!r}")
+        if source.raw_X is not None and self.raw_layer != self.layer:
+            # What is written at once has one name for both layers.
+            with translated(self.uri):
+                self._write_parts(source, False)
+            return
         how = {"platform_config": self._options(), "memory": MEMORY, "progress": None}
         with translated(self.uri), built(self.uri, **how, **self._place()) as build:
             _write(build, source, self.measurement, self.layer, self.dense, self.ids, self.uns)
