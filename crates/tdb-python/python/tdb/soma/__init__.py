@@ -16,7 +16,9 @@ one time.
 
 from __future__ import annotations
 
+from ._append import append
 from ._arrays import DataFrame, DenseMatrix, SparseMatrix
+from ._change import delete, resize, update
 from ._collections import Collection, Experiment, Measurement, open
 from ._create import (
     create_collection,
@@ -27,6 +29,7 @@ from ._create import (
     create_point_cloud,
     create_sparse,
 )
+from ._export import to_anndata, to_h5ad
 from ._ingest import from_10x, from_anndata, from_h5ad
 from ._query import AxisQuery
 
@@ -38,6 +41,7 @@ __all__ = [
     "Experiment",
     "Measurement",
     "SparseMatrix",
+    "append",
     "create_collection",
     "create_dataframe",
     "create_dense",
@@ -45,8 +49,13 @@ __all__ = [
     "create_multiscale_image",
     "create_point_cloud",
     "create_sparse",
+    "delete",
     "from_10x",
     "from_anndata",
     "from_h5ad",
     "open",
+    "resize",
+    "to_anndata",
+    "to_h5ad",
+    "update",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,13 @@ from .._array import Array
 from .._errors import QueryError
 from .._needs import needed
 from .._types import AnyArray, Time, milliseconds
-from ._axes import JOINID
+from ._axes import INDEX, JOINID
 from ._create import create_dataframe
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow  # type: ignore[import-untyped, unused-ignore]
 
-#: The entry of the metadata that says, as JSON, which column was the index of the table under its own name.
-INDEX = "soma_dataframe_original_index_name"
 #: The most categories of texts that are kept as an enumeration; ``tiledbsoma`` has the same threshold.
 _MAX_CATEGORIES = 4096
 
@@ -142,12 +140,3 @@ def write_table(array: Array, columns: pyarrow.Table, ids: AnyArray, memory: int
         whole = columns.add_column(0, JOINID, [np.ascontiguousarray(ids, np.int64)])
         time = None if at is None else milliseconds(at)
         _tdb.write_arrow(array._place, whole, [], memory, "refuse", time)
-
-
-def index_of(metadata: Mapping[str, Any]) -> str | None:
-    """The name of the index that a table had, if it had one of its own."""
-    try:
-        found = json.loads(str(metadata.get(INDEX, "null")))
-    except ValueError:
-        return None
-    return found if isinstance(found, str) else None

@@ -12,7 +12,7 @@ from .. import _tdb
 from .._array import Array
 from .._errors import QueryError
 from .._needs import needed
-from .._types import AnyArray, Time, milliseconds
+from .._types import AnyArray, Time, milliseconds, number_dtype
 from ._axes import DATA
 
 #: Rows, columns and values of some cells of a matrix.
@@ -166,7 +166,7 @@ def write_sparse(
     without them, these are counted. All cells are part of the array at once."""
     import pyarrow
 
-    kind = kept_dtype(matrix.dtype)
+    kind = _stored(array)
     names = ["soma_dim_0", "soma_dim_1", DATA]
     schema = pyarrow.schema(
         [(names[0], pyarrow.int64()), (names[1], pyarrow.int64()), (DATA, pyarrow.from_numpy_dtype(kind))]
@@ -176,7 +176,7 @@ def write_sparse(
     def batches() -> Iterator[Any]:
         for done, (own, other, cells) in matrix.parts(max(memory // 2 // _BYTES, 1)):
             places = [own if rows is None else rows[own], other if columns is None else columns[other]]
-            given = [*places, cells.astype(kind, copy=False)]
+            given = [*places, _cast(cells, kind)]
             yield pyarrow.RecordBatch.from_arrays([pyarrow.array(one) for one in given], schema=schema)
             if heard is not None:
                 heard(done, total)
@@ -190,7 +190,7 @@ def write_dense(
     """Writes a whole matrix as rows of a dense one, from row ``first`` on; returns the number of values."""
     import pyarrow
 
-    kind = kept_dtype(matrix.dtype)
+    kind = _stored(array)
     schema = pyarrow.schema([(DATA, pyarrow.from_numpy_dtype(kind))])
     total = matrix.shape[0]
     if 0 in matrix.shape:
@@ -198,13 +198,26 @@ def write_dense(
 
     def batches() -> Iterator[Any]:
         for done, band in _bands(matrix, max(memory // 2 // (4 * kind.itemsize), 1)):
-            flat = np.ascontiguousarray(band, kind).ravel()
+            flat = np.ascontiguousarray(_cast(band, kind)).ravel()
             yield pyarrow.RecordBatch.from_arrays([pyarrow.array(flat)], schema=schema)
             if heard is not None:
                 heard(done, total)
 
     box = [("soma_dim_0", first, first + total - 1), ("soma_dim_1", 0, matrix.shape[1] - 1)]
     return _streamed(array, schema, batches(), box, memory // 2, at)
+
+
+def _stored(array: Array) -> np.dtype[Any]:
+    """The type of the values of a matrix."""
+    return np.dtype(number_dtype(array.schema.attribute(DATA).datatype))
+
+
+def _cast(values: AnyArray, kind: np.dtype[Any]) -> AnyArray:
+    """Values in another type: real numbers are rounded, all others must be kept."""
+    found = values.astype(kind, copy=False)
+    if values.dtype != kind and not (values.dtype.kind == kind.kind == "f") and not (found == values).all():
+        raise QueryError(f"a value of the type {values.dtype} is none of {kind}, which the matrix has")
+    return found
 
 
 def _streamed(
