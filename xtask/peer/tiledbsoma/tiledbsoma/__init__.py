@@ -32,6 +32,7 @@ _MODULES = {
     "io.conversions": "io.conversions",
     "io.ingest": "io.ingest",
     "io.outgest": "io.outgest",
+    "io.update_uns": "io.update",
     "logging": "logging",
     "options": "options",
     "options._soma_tiledb_context": "context",
@@ -61,6 +62,7 @@ def _install():
     common.UnsDict = common.UnsMapping = dict
     common._TILEDBSOMA_TYPE = "soma_tiledbsoma_type"
     sys.modules[common.__name__] = common
+    compat.io.update._update_uns, compat.io.update.Strict = compat.io.update.update_uns, object
     compat.io.conversions._string_dict_from_arrow_schema = _types_of
     import soma_binding
 

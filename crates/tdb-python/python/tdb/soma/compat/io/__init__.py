@@ -6,6 +6,7 @@ from .ingest import add_matrix_to_collection, add_X_layer, from_anndata, from_h5
 from .outgest import to_anndata, to_h5ad
 from .registration import ExperimentAmbientLabelMapping, register_anndatas, register_h5ads
 from .shaping import get_experiment_shapes, resize_experiment, show_experiment_shapes, upgrade_experiment_shapes
+from .update import update_matrix, update_obs, update_uns_by_uri, update_var
 
 __all__ = [
     "ExperimentAmbientLabelMapping",
@@ -20,5 +21,9 @@ __all__ = [
     "show_experiment_shapes",
     "to_anndata",
     "to_h5ad",
+    "update_matrix",
+    "update_obs",
+    "update_uns_by_uri",
+    "update_var",
     "upgrade_experiment_shapes",
 ]
