@@ -41,9 +41,10 @@ from .indexer import IntIndexer, tiledbsoma_build_index
 from .measurement import Measurement
 from .options import SOMATileDBContext, TileDBCreateOptions, TileDBDeleteOptions, TileDBWriteOptions
 from .query import ExperimentAxisQuery
+from .scene import Scene
 from .soma_object import SOMAObject
 from .sparse import SparseNDArray, SparseNDArrayRead
-from .spatial import GeometryDataFrame, MultiscaleImage, PointCloudDataFrame, Scene
+from .spatial import GeometryDataFrame, MultiscaleImage, PointCloudDataFrame
 
 #: Modules that are imported when they are used.
 _MODULES = ("io", "logging", "options")

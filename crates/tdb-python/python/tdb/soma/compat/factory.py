@@ -15,9 +15,10 @@ from .dense import DenseNDArray
 from .exceptions import DoesNotExistError, SOMAError, translated
 from .experiment import Experiment
 from .measurement import Measurement
+from .scene import Scene
 from .soma_object import SOMAObject, checked_mode, checked_uri
 from .sparse import SparseNDArray
-from .spatial import GeometryDataFrame, MultiscaleImage, PointCloudDataFrame, Scene
+from .spatial import GeometryDataFrame, MultiscaleImage, PointCloudDataFrame
 
 _TYPES: dict[str, type[SOMAObject]] = {
     one.soma_type.lower(): one

@@ -1,4 +1,4 @@
-"""Scenes, and what is in them: clouds of points, geometries, images."""
+"""What scenes have: clouds of points, geometries, images."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
 
-from .._create import create_collection, create_geometry, create_multiscale_image, create_point_cloud
-from .collection import CollectionBase, item
+from .._create import create_geometry, create_multiscale_image, create_point_cloud
 from .constants import SOMA_COORDINATE_SPACE_METADATA_KEY, SOMA_GEOMETRY, SOMA_JOINID, SOMA_MULTISCALE_IMAGE_SCHEMA
 from .context import SOMATileDBContext
 from .core import spatial_type
@@ -19,58 +18,9 @@ from .dataframe import DataFrame, checked_schema
 from .dense import DenseNDArray
 from .ndarray import checked_type
 from .soma_group import SOMAGroup
+from .spaces import DISCLAIMER, InSpace, axes_of
 
-_DISCLAIMER = "Support for spatial types is experimental. Changes to both the API and data storage may not be backwards compatible."
-
-
-class _InSpace:
-    """Something with a coordinate space, which its metadata says."""
-
-    @property
-    def coordinate_space(self) -> Any:
-        """The coordinate space, as ``somacore`` has it; ``None`` if there is none."""
-        said = self.metadata.get(SOMA_COORDINATE_SPACE_METADATA_KEY)  # type: ignore[attr-defined]
-        if said is None:
-            return None
-        axis = spatial_type("Axis")
-        return spatial_type("CoordinateSpace")([axis(name=one["name"], unit=one.get("unit")) for one in json.loads(said)])
-
-
-def _axes(given: Any) -> list[tuple[str, str | None]]:
-    """Names and units of the axes of a space, which may be given by their names."""
-    axes = getattr(given, "axes", given)
-    return [(one, None) if isinstance(one, str) else (one.name, one.unit) if hasattr(one, "name") else tuple(one) for one in axes]
-
-
-class Scene(_InSpace, CollectionBase):
-    """A scene: images, and what was observed at which place."""
-
-    soma_type = "SOMAScene"
-    _types_of_members = {"img": ("SOMACollection",), "obsl": ("SOMACollection",), "varl": ("SOMACollection",)}
-
-    img = item()
-    obsl = item()
-    varl = item()
-
-    @classmethod
-    def create(
-        cls,
-        uri: str,
-        *,
-        coordinate_space: Any = None,
-        platform_config: Any = None,
-        context: SOMATileDBContext | None = None,
-        tiledb_timestamp: Any = None,
-    ) -> Scene:
-        """Creates a scene, and opens it for writing."""
-        warnings.warn(_DISCLAIMER, stacklevel=2)
-        space = None if coordinate_space is None else _axes(coordinate_space)
-        with created(cls, uri, context, tiledb_timestamp) as (place, _):
-            create_collection(uri, "Scene", coordinate_space=space, **place)
-        return opened_after(cls, uri, context, place)
-
-
-class PointCloudDataFrame(_InSpace, DataFrame):
+class PointCloudDataFrame(InSpace, DataFrame):
     """A table of points."""
 
     soma_type = "SOMAPointCloudDataFrame"
@@ -88,8 +38,8 @@ class PointCloudDataFrame(_InSpace, DataFrame):
         tiledb_timestamp: Any = None,
     ) -> PointCloudDataFrame:
         """Creates a table of points, and opens it for writing."""
-        warnings.warn(_DISCLAIMER, stacklevel=2)
-        axes = _axes(coordinate_space)
+        warnings.warn(DISCLAIMER, stacklevel=2)
+        axes = axes_of(coordinate_space)
         index = [*(name for name, _ in axes), SOMA_JOINID]
         for name, _ in axes:
             if name.startswith("soma_"):
@@ -105,7 +55,7 @@ class PointCloudDataFrame(_InSpace, DataFrame):
         return opened_after(cls, uri, context, place)
 
 
-class GeometryDataFrame(_InSpace, DataFrame):
+class GeometryDataFrame(InSpace, DataFrame):
     """A table of geometries."""
 
     soma_type = "SOMAGeometryDataFrame"
@@ -123,15 +73,15 @@ class GeometryDataFrame(_InSpace, DataFrame):
         tiledb_timestamp: Any = None,
     ) -> GeometryDataFrame:
         """Creates a table of geometries, and opens it for writing."""
-        warnings.warn(_DISCLAIMER, stacklevel=2)
+        warnings.warn(DISCLAIMER, stacklevel=2)
         schema = checked_schema(schema, [SOMA_JOINID], (SOMA_GEOMETRY,))
         names = [name for name in schema.names if name != SOMA_JOINID]
         with created(cls, uri, context, tiledb_timestamp, platform_config, [SOMA_GEOMETRY, SOMA_JOINID], names) as (place, config):
-            create_geometry(uri, schema, _axes(coordinate_space), domain, config, **place)
+            create_geometry(uri, schema, axes_of(coordinate_space), domain, config, **place)
         return opened_after(cls, uri, context, place)
 
 
-class MultiscaleImage(_InSpace, SOMAGroup):
+class MultiscaleImage(InSpace, SOMAGroup):
     """An image in several sizes, which are its levels."""
 
     soma_type = "SOMAMultiscaleImage"
@@ -153,14 +103,14 @@ class MultiscaleImage(_InSpace, SOMAGroup):
         tiledb_timestamp: Any = None,
     ) -> MultiscaleImage:
         """Creates an image with one level, and opens it for writing."""
-        warnings.warn(_DISCLAIMER, stacklevel=2)
+        warnings.warn(DISCLAIMER, stacklevel=2)
         checked_type(type)
         with created(cls, uri, context, tiledb_timestamp) as (place, _):
             create_multiscale_image(
                 uri,
                 type,
                 list(level_shape),
-                coordinate_space=_axes(coordinate_space),
+                coordinate_space=axes_of(coordinate_space),
                 data_axis_order=data_axis_order,
                 has_channel_axis=has_channel_axis,
                 **place,
@@ -185,6 +135,29 @@ class MultiscaleImage(_InSpace, SOMAGroup):
         names = [one["name"] for one in json.loads(self.metadata[SOMA_COORDINATE_SPACE_METADATA_KEY])]
         axes = [*names, *(["soma_channel"] if self.has_channel_axis else [])]
         return tuple(axes[at] for at in self._said["data_axis_permutation"])
+
+    @property
+    def nchannels(self) -> int:
+        """The number of channels."""
+        return self.level_shape(0)[self.data_axis_order.index("soma_channel")] if self.has_channel_axis else 1
+
+    def get_transform_from_level(self, level: int | str) -> Any:
+        """The transform from a level to the largest one."""
+        return self._scale(level, 0)
+
+    def get_transform_to_level(self, level: int | str) -> Any:
+        """The transform from the largest level to another one."""
+        return self._scale(0, level)
+
+    def _scale(self, source: int | str, target: int | str) -> Any:
+        """The transform from one level to another one, of which one is the largest."""
+        names = self.coordinate_space.axis_names
+        first, other = (self.level_shape(one) for one in (source, target))
+        if source in (0, next(iter(self._level_shapes()))) and target in (0, next(iter(self._level_shapes()))):
+            return spatial_type("IdentityTransform")(input_axes=names, output_axes=names)
+        order = self.data_axis_order
+        factors = [other[order.index(name)] / first[order.index(name)] for name in names]
+        return spatial_type("ScaleTransform")(input_axes=names, output_axes=names, scale_factors=factors)
 
     def _level_shapes(self) -> dict[str, tuple[int, ...]]:
         prefix = "soma_level_"
@@ -261,4 +234,4 @@ def _types() -> dict[str, pa.DataType]:
     }
 
 
-__all__ = ["GeometryDataFrame", "MultiscaleImage", "PointCloudDataFrame", "Scene"]
+__all__ = ["GeometryDataFrame", "MultiscaleImage", "PointCloudDataFrame"]

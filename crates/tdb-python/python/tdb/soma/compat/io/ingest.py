@@ -327,8 +327,8 @@ def _expect_shape(exp: Experiment, own: Measurement, collection: str, shape: tup
         if axis is None:
             continue
         table = exp.obs if axis == "obs" else own.var
-        with DataFrame.open(table.uri, context=table.context) as readable:
-            count = readable.count
+        # As many as there are ids for, whichever of them have a row.
+        count = table._maybe_soma_joinid_shape
         if size != count:
             raise SOMAError(f"Matrix shape {shape} must match the {axis} size {count}")
 
