@@ -68,13 +68,14 @@ class TableReadIter(Iterator[pa.Table]):
         memory = context._memory
         batch = min(context._batch_bytes, memory // 4)
         self._read = Read(array._array, core.memory(str(memory), str(batch)), chosen)
+        self._bytes = batch
         self._batches: Iterator[Any] | None = None
         self._any = False
 
     def __next__(self) -> pa.Table:
         with translated(self._array.uri):
             if self._batches is None:
-                self._batches = iter(pa.RecordBatchReader.from_stream(self._read._core.arrow_stream()))
+                self._batches = _cut(pa.RecordBatchReader.from_stream(self._read._core.arrow_stream()), self._bytes)
             for batch in self._batches:
                 if batch.num_rows:
                     self._any = True
@@ -103,6 +104,14 @@ class TableReadIter(Iterator[pa.Table]):
             else:
                 columns.append(pa.array([], field.type))
         return pa.Table.from_batches([pa.RecordBatch.from_arrays(columns, schema=self._schema)], schema=self._schema)
+
+
+def _cut(batches: Any, size: int) -> Iterator[Any]:
+    """Batches of at most about so many bytes: those of tdb have at least a tile. The parts share their memory."""
+    for batch in batches:
+        rows = max(batch.num_rows * size // max(batch.nbytes, 1), 1)
+        for first in range(0, batch.num_rows, rows):
+            yield batch.slice(first, rows)
 
 
 def _as(column: Any, wanted: Any) -> Any:

@@ -31,7 +31,7 @@ def write_table(array: SOMAArray, values: pa.Table, sort_coords: bool) -> None:
         cast = _cast(batch, target)
         if not sort_coords:
             _expect_sorted(array, cast)
-        _extend(array, cast)
+        _extend(array, cast, batch.schema)
         if batch.num_rows:
             with translated(array.uri):
                 array._array.write(pa.Table.from_batches([cast]), at=array._timestamp_ms)
@@ -60,7 +60,7 @@ def _column(column: Any, wanted: Any) -> Any:
     return pa.DictionaryArray.from_arrays(column.indices, column.dictionary, ordered=wanted.ordered)
 
 
-def _extend(array: SOMAArray, batch: pa.RecordBatch) -> None:
+def _extend(array: SOMAArray, batch: pa.RecordBatch, given: pa.Schema) -> None:
     """Appends to enumerations what the columns of a batch have beyond them."""
     wanted = {}
     for column, field in zip(batch.columns, batch.schema):
@@ -68,9 +68,11 @@ def _extend(array: SOMAArray, batch: pa.RecordBatch) -> None:
             continue
         if column.dictionary.null_count:
             raise SOMAError(f"column {field.name!r}: null values are not supported among the values of an enumeration")
-        # Only those that cells have: others may never be needed.
-        used = pc.unique(column.indices.drop_null()).sort()
-        new = enumerations.missing(array, field.name, column.dictionary.take(used))
+        values = column.dictionary
+        if not getattr(given.field(field.name).type, "ordered", False):
+            # Only those that cells have: others may never be needed. Where they have an order, all of them are.
+            values = values.take(pc.unique(column.indices.drop_null()).sort())
+        new = enumerations.missing(array, field.name, values)
         if len(new):
             wanted[field.name] = new
     if wanted:

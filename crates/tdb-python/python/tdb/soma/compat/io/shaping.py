@@ -21,10 +21,12 @@ _Where = tuple[str | None, str | None, str]
 
 
 def _all(experiment: Experiment) -> Iterator[tuple[_Where, SOMAObject]]:
-    """The tables and matrices of an experiment."""
-    yield (None, None, "obs"), experiment.obs
-    for name, measurement in experiment.ms.items():
-        yield (name, None, "var"), measurement.var
+    """The tables and matrices of an experiment, as far as it has them."""
+    if "obs" in experiment:
+        yield (None, None, "obs"), experiment.obs
+    for name, measurement in (experiment.ms if "ms" in experiment else {}).items():
+        if "var" in measurement:
+            yield (name, None, "var"), measurement.var
         for collection in _AXES:
             if collection in measurement:
                 for key, one in measurement[collection].items():
@@ -40,6 +42,8 @@ def get_experiment_shapes(uri: str, *, context: SOMATileDBContext | None = None)
     """The shapes of all tables and matrices, as dictionaries of dictionaries."""
     found: dict[str, Any] = {}
     with Experiment.open(uri, context=context) as experiment:
+        if "ms" in experiment:
+            found["ms"] = {name: {} for name in experiment.ms}
         for (measurement, collection, name), one in _all(experiment):
             place = found
             for word in (*(("ms", measurement) if measurement is not None else ()), *((collection,) if collection else ())):
