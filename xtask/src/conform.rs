@@ -26,6 +26,7 @@ pub(crate) mod random;
 mod reads;
 mod releases;
 mod sides;
+mod soma;
 mod sql;
 mod stores;
 mod tiledb_py;
@@ -55,6 +56,7 @@ const PARTS: [Part; 24] = [
     ("publish", publish::USAGE, publish::run),
     ("pure", pure::USAGE, pure::run),
     ("reads", reads::USAGE, reads::run),
+    ("soma", soma::USAGE, soma::run),
     ("sql", sql::USAGE, sql::run),
     ("stores", stores::USAGE, stores::run),
     ("tiledb-py", tiledb_py::USAGE, tiledb_py::run),
