@@ -16,6 +16,7 @@ one time.
 
 from __future__ import annotations
 
+from . import loader
 from ._arrays import DataFrame, DenseMatrix, SparseMatrix
 from ._collections import Collection, Experiment, Measurement, open
 from ._create import (
@@ -44,5 +45,6 @@ __all__ = [
     "create_multiscale_image",
     "create_point_cloud",
     "create_sparse",
+    "loader",
     "open",
 ]
