@@ -17,7 +17,9 @@ one time.
 from __future__ import annotations
 
 from . import loader
+from ._append import append
 from ._arrays import DataFrame, DenseMatrix, SparseMatrix
+from ._change import delete, resize, update
 from ._collections import Collection, Experiment, Measurement, open
 from ._create import (
     create_collection,
@@ -28,6 +30,8 @@ from ._create import (
     create_point_cloud,
     create_sparse,
 )
+from ._export import to_anndata, to_h5ad
+from ._ingest import from_10x, from_anndata, from_h5ad
 from ._query import AxisQuery
 
 __all__ = [
@@ -38,6 +42,7 @@ __all__ = [
     "Experiment",
     "Measurement",
     "SparseMatrix",
+    "append",
     "create_collection",
     "create_dataframe",
     "create_dense",
@@ -45,6 +50,14 @@ __all__ = [
     "create_multiscale_image",
     "create_point_cloud",
     "create_sparse",
+    "delete",
+    "from_10x",
+    "from_anndata",
+    "from_h5ad",
     "loader",
     "open",
+    "resize",
+    "to_anndata",
+    "to_h5ad",
+    "update",
 ]

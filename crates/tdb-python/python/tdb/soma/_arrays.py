@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _tdb
 from .._array import Array
-from .._condition import Condition, FieldExpression, field
+from .._condition import Condition, FieldExpression, core_of, field
 from .._errors import QueryError
+from .._needs import needed
 from .._read import Batch, Read, Stream, to_numpy
 from .._types import AnyArray, number_dtype
 from ._axes import DATA, JOINID, Wanted, _Axis, _csr, _ids
@@ -57,31 +58,43 @@ class DataFrame(_OfArray):
     def __len__(self) -> int:
         return self.read([JOINID]).count()
 
-    def read(self, fields: Sequence[str] | None = None, rows: Wanted = None) -> Read:
+    def read(
+        self, fields: Sequence[str] | None = None, rows: Wanted = None, where: str | Condition | None = None
+    ) -> Read:
         """The rows as a query, in the order of the table's index, which is mostly that of their ids: ``to_pandas()``,
-        ``pyarrow.table(…)``, ``stream(memory)``. ``rows`` is a condition, such as ``"n_genes > 500"``, or ids."""
+        ``pyarrow.table(…)``, ``stream(memory)``. ``rows`` is a condition, such as ``"n_genes > 500"``, or ids, or coordinates of
+        index columns (``{"cell_type": "B"}``); ``where`` is a condition in addition."""
         wanted = None if fields is None else list(fields)
-        if rows is None or (isinstance(rows, slice) and rows == slice(None)):
-            return self.array.read(wanted, order="row-major")
         if isinstance(rows, (str, Condition)):
-            return self.array.read(wanted, where=rows, order="row-major")
+            where, rows = _both(rows, where), None
+        if rows is None or (isinstance(rows, slice) and rows == slice(None)):
+            return self.array.read(wanted, where=where, order="row-major")
+        index = [dimension.name for dimension in self.array.schema.dimensions]
+        if isinstance(rows, Mapping):
+            for name in rows:
+                if name not in index:
+                    raise QueryError(f"{name!r} is no index column (those of {self.uri} are {', '.join(index)}): say it with a condition")
+            return self.array.read(wanted, ranges=dict(rows), where=where, order="row-major")
         ids: Any = rows if isinstance(rows, slice) else _ids(rows).tolist()
-        if any(dimension.name == JOINID for dimension in self.array.schema.dimensions):
-            return self.array.read(wanted, ranges={JOINID: ids if isinstance(rows, slice) or ids else []}, order="row-major")
+        if JOINID in index:
+            ranges = {JOINID: ids if isinstance(rows, slice) or ids else []}
+            return self.array.read(wanted, ranges=ranges, where=where, order="row-major")
         joinid: FieldExpression = field(JOINID)
-        if isinstance(rows, slice):
-            if rows.stop is None:
-                return self.array.read(wanted, where=joinid >= (rows.start or 0), order="row-major")
-            ids = np.arange(rows.start or 0, rows.stop).tolist()
-        return self.array.read(wanted, where=joinid.is_in(ids), order="row-major")
+        if isinstance(rows, slice) and rows.stop is None:
+            these = joinid >= (rows.start or 0)
+        else:
+            these = joinid.is_in(np.arange(rows.start or 0, rows.stop).tolist() if isinstance(rows, slice) else ids)
+        return self.array.read(wanted, where=_both(these, where), order="row-major")
 
-    def to_pandas(self, fields: Sequence[str] | None = None, rows: Wanted = None) -> pandas.DataFrame:
+    def to_pandas(
+        self, fields: Sequence[str] | None = None, rows: Wanted = None, where: str | Condition | None = None
+    ) -> pandas.DataFrame:
         """The rows as a table of pandas."""
-        return _plain(self.read(fields, rows).to_pandas())
+        return _plain(self.read(fields, rows, where).to_pandas())
 
-    def ids(self, rows: Wanted = None) -> AnyArray:
+    def ids(self, rows: Wanted = None, where: str | Condition | None = None) -> AnyArray:
         """The ids of rows, in ascending order."""
-        return np.sort(self.read([JOINID], rows).to_numpy()[JOINID])
+        return np.sort(self.read([JOINID], rows, where).to_numpy()[JOINID])
 
     def _as_array(self, hint: Any) -> Any:
         """What was an array of texts before it was stored as a table, as the metadata says; all else is a table."""
@@ -161,6 +174,33 @@ class SparseMatrix(_OfArray):
             held = tuple(one[cut:].copy() for one in part)
         yield self._rows(list(held or self._placed(None, axes)), begun, axes[0].size, axes)
 
+    def blocks(
+        self, size: int, rows: Wanted = None, columns: Wanted = None, axis: int = 0
+    ) -> Iterator[tuple[AnyArray, scipy.sparse.csr_matrix | scipy.sparse.csc_matrix]]:
+        """The matrix in parts of so many rows (or, with ``axis=1``, columns): their ids, and the part in CSR (or CSC). Parts without
+        a value come, too. Where the memory counts, not the number of rows, :meth:`batches` reads each value once."""
+        for ids, asked in self._blocks(size, rows, columns, axis):
+            part = self.to_scipy(*asked)
+            yield ids, part if axis == 0 else part.tocsc()
+
+    def block_tables(
+        self, size: int, rows: Wanted = None, columns: Wanted = None, axis: int = 0
+    ) -> Iterator[tuple[AnyArray, Any]]:
+        """As :meth:`blocks`, but each part is a table of pyarrow with ``soma_dim_0``, ``soma_dim_1`` and ``soma_data``."""
+        arrow = needed("pyarrow", "pyarrow", "Tables")
+        for ids, asked in self._blocks(size, rows, columns, axis):
+            yield ids, arrow.table(self.read(*asked))
+
+    def _blocks(
+        self, size: int, rows: Wanted, columns: Wanted, axis: int
+    ) -> Iterator[tuple[AnyArray, tuple[Wanted, Wanted]]]:
+        if axis not in (0, 1) or size < 1:
+            raise QueryError(f"blocks are of at least one row (axis=0) or column (axis=1), not size={size}, axis={axis}")
+        own = _Axis((rows, columns)[axis], self._two()[axis])
+        for first in range(0, own.size, size):
+            ids = own.ids(first, min(first + size, own.size))
+            yield ids, (ids, columns) if axis == 0 else (rows, ids)
+
     def _rows(self, part: list[AnyArray], first: int, end: int, axes: list[_Axis]) -> Any:
         matrix = _csr([(part[0] - part[0].dtype.type(first), part[1], part[2])], end - first, axes[1].size, self._dtype())
         return axes[0].ids(first, end), matrix
@@ -204,6 +244,12 @@ class DenseMatrix(_OfArray):
         if all(axis.size for axis in axes):
             return self.read(*(axis.asked for axis in axes)).to_numpy()[DATA]
         return np.empty([axis.size for axis in axes], number_dtype(self.array.schema.attribute(DATA).datatype))
+
+
+def _both(one: str | Condition, other: str | Condition | None) -> Condition:
+    """A condition, and another in addition if there is one."""
+    first = Condition(core_of(one))
+    return first if other is None else first & Condition(core_of(other))
 
 
 def _plain(frame: pandas.DataFrame) -> pandas.DataFrame:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,13 +13,16 @@ from .._errors import QueryError
 from .._needs import needed
 from .._types import AnyArray
 
-#: What is wanted of an axis: all, the rows of a table that satisfy a condition, or those with these ids.
-Wanted: TypeAlias = "str | Condition | Sequence[int] | AnyArray | slice | None"
+#: What is wanted of an axis: all, the rows of a table that satisfy a condition, those with these ids, or those with these
+#: coordinates (of index columns, as :meth:`tdb.Array.read` takes ranges).
+Wanted: TypeAlias = "str | Condition | Sequence[int] | AnyArray | slice | Mapping[str, Any] | None"
 
 #: The name of the ids of a table.
 JOINID = "soma_joinid"
 #: The name of the values of a matrix.
 DATA = "soma_data"
+#: The entry of the metadata that says, as JSON, which column was the index of the table under its own name.
+INDEX = "soma_dataframe_original_index_name"
 #: The most items of a table from ids to positions; larger ones are searched for.
 _TABLE = 1 << 26
 
@@ -27,7 +31,7 @@ class _Axis:
     """An axis of a matrix: which ids are wanted, and where they are in the result."""
 
     def __init__(self, wanted: Wanted, size: int) -> None:
-        if isinstance(wanted, (str, Condition)):
+        if isinstance(wanted, (str, Condition, Mapping)):
             raise QueryError("a condition is about a table: use axis_query, or ids")
         if isinstance(wanted, slice):
             wanted = np.arange(*wanted.indices(size))
@@ -99,3 +103,12 @@ def _csr(parts: list[tuple[AnyArray, ...]], rows: int, columns: int, dtype: Any)
     matrix = sparse.csr_matrix((joined[2], (joined[0], joined[1])), shape=(rows, columns))
     matrix.sort_indices()
     return matrix
+
+
+def index_of(metadata: Mapping[str, Any]) -> str | None:
+    """The name of the index that a table had, if it had one of its own."""
+    try:
+        found = json.loads(str(metadata.get(INDEX, "null")))
+    except ValueError:
+        return None
+    return found if isinstance(found, str) else None

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._array import Array, Key, Location, Metadata, Storage, object_type
 from .._array import open as _open_array
+from .._condition import Condition
 from .._errors import NotAnArrayError, QueryError
 from .._group import Group
 from .._types import Window
@@ -191,9 +192,18 @@ class Experiment(Collection):
         found: Collection = self._member("uns")
         return found
 
-    def axis_query(self, measurement: str, obs: Wanted = None, var: Wanted = None) -> AxisQuery:
-        """Some observations and some variables of a measurement: those that satisfy a condition, or have these ids."""
+    def axis_query(
+        self,
+        measurement: str,
+        obs: Wanted = None,
+        var: Wanted = None,
+        *,
+        obs_where: str | Condition | None = None,
+        var_where: str | Condition | None = None,
+    ) -> AxisQuery:
+        """Some observations and some variables of a measurement: those that satisfy a condition, or have these ids, or these
+        coordinates (``{"soma_joinid": slice(0, 100)}``); ``obs_where`` and ``var_where`` are conditions in addition."""
         ms = self.ms
         if measurement not in ms:
             raise QueryError(f"{self.uri} has no measurement {measurement!r} (it has {', '.join(ms)})")
-        return AxisQuery(self, ms[measurement], obs, var)
+        return AxisQuery(self, ms[measurement], obs, var, obs_where, var_where)

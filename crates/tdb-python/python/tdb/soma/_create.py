@@ -49,7 +49,7 @@ _TYPES = {
 }
 _TEXTS = {"string": "STRING_UTF8", "large_string": "STRING_UTF8", "binary": "CHAR", "large_binary": "CHAR"}
 #: What Arrow's C interface calls the types: the names of enumerations end with it.
-_LETTERS = {
+LETTERS = {
     "BOOL": "b",
     "INT8": "c",
     "INT16": "s",
@@ -205,7 +205,7 @@ def create_multiscale_image(
         "data_axis_permutation": order,
         "shape": [int(size) for size in shape],
         "has_channel_axis": has_channel_axis,
-        "datatype": _LETTERS[_number(type, "an image")],
+        "datatype": LETTERS[_number(type, "an image")],
     }
     entries = {"soma_multiscale_image_schema": json.dumps(said), **(metadata or {})}
     return create_collection(
@@ -444,12 +444,12 @@ def _attributes(
             continue
         kind, enumeration = column.type, None
         if hasattr(kind, "index_type"):
-            datatype = _datatype(column.name, kind.value_type)
-            enumeration = f"{column.name}_{_LETTERS[datatype]}"
+            datatype = datatype_of(column.name, kind.value_type)
+            enumeration = f"{column.name}_{LETTERS[datatype]}"
             length = "var" if datatype in _TEXTS.values() else 1
             lists.append(Enumeration(enumeration, values.get(column.name, ()), kind.ordered, datatype, length))
             kind = kind.index_type
-        datatype = _datatype(column.name, kind)
+        datatype = datatype_of(column.name, kind)
         count = "var" if datatype in _TEXTS.values() else 1
         filters = options.attr_filters(column.name)
         attributes.append(
@@ -461,7 +461,7 @@ def _attributes(
     return attributes, lists
 
 
-def _datatype(name: str, type: pyarrow.DataType) -> str:
+def datatype_of(name: str, type: pyarrow.DataType) -> str:
     found = _TYPES.get(str(type)) or _TEXTS.get(str(type))
     if found is None:
         help = "timestamps in UTC without a zone, texts or numbers are kept"

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._condition import Condition
 from .._needs import needed
 from .._read import Read, Stream
 from .._types import AnyArray
 from ._arrays import DataFrame, DenseMatrix, SparseMatrix
-from ._axes import JOINID, Wanted, _Axis
+from ._axes import JOINID, Wanted, _Axis, index_of
 
 if TYPE_CHECKING:
     import anndata
@@ -24,9 +25,17 @@ if TYPE_CHECKING:
 class AxisQuery:
     """Some observations and some variables of a measurement: :meth:`Experiment.axis_query` makes one."""
 
-    def __init__(self, experiment: Experiment, measurement: Measurement, obs: Wanted, var: Wanted) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        measurement: Measurement,
+        obs: Wanted,
+        var: Wanted,
+        obs_where: str | Condition | None = None,
+        var_where: str | Condition | None = None,
+    ) -> None:
         self.experiment, self.measurement = experiment, measurement
-        self._wanted = {"obs": obs, "var": var}
+        self._wanted = {"obs": (obs, obs_where), "var": (var, var_where)}
         self._ids: dict[str, AnyArray] = {}
 
     def _table(self, axis: str) -> DataFrame:
@@ -34,7 +43,7 @@ class AxisQuery:
 
     def _ids_of(self, axis: str) -> AnyArray:
         if axis not in self._ids:
-            self._ids[axis] = self._table(axis).ids(self._wanted[axis])
+            self._ids[axis] = self._table(axis).ids(*self._wanted[axis])
         return self._ids[axis]
 
     @property
@@ -54,14 +63,16 @@ class AxisQuery:
 
     def obs(self, fields: Sequence[str] | None = None) -> Read:
         """The observations as a query, in the order of the table's index: of their ids, if it has no other."""
-        return self.experiment.obs.read(fields, self._wanted["obs"])
+        return self.experiment.obs.read(fields, *self._wanted["obs"])
 
     def var(self, fields: Sequence[str] | None = None) -> Read:
         """The variables as a query, in the order of the table's index: of their ids, if it has no other."""
-        return self.measurement.var.read(fields, self._wanted["var"])
+        return self.measurement.var.read(fields, *self._wanted["var"])
 
-    def X(self, layer: str = "data") -> Any:
-        """The values of a layer: a matrix of scipy, or of numpy if it is stored so."""
+    def X(self, layer: str | Sequence[str] = "data") -> Any:
+        """The values of a layer: a matrix of scipy, or of numpy if it is stored so. Of several layers, a dictionary."""
+        if not isinstance(layer, str):
+            return {name: self._matrix("X", name, "obs", "var") for name in layer}
         return self._matrix("X", layer, "obs", "var")
 
     def batches(
@@ -70,6 +81,11 @@ class AxisQuery:
         """The values of a layer in parts of whole rows: see :meth:`SparseMatrix.batches`."""
         matrix: SparseMatrix = self.measurement.X._member(layer)
         return matrix.batches(self.obs_ids, self.var_ids, memory)
+
+    def blocks(self, size: int, layer: str = "data", axis: int = 0) -> Iterator[tuple[AnyArray, Any]]:
+        """The values of a layer in parts of so many cells, or genes: see :meth:`SparseMatrix.blocks`."""
+        matrix: SparseMatrix = self.measurement.X._member(layer)
+        return matrix.blocks(size, self.obs_ids, self.var_ids, axis)
 
     def stream(self, layer: str = "data", memory: str | int = "256MB") -> Stream:
         """The values of a layer with their ids, in batches for Arrow."""
@@ -102,7 +118,7 @@ class AxisQuery:
 
     def to_anndata(
         self,
-        X: str = "data",
+        X: str | None = "data",
         layers: Sequence[str] = (),
         *,
         obs_fields: Sequence[str] | None = None,
@@ -112,9 +128,10 @@ class AxisQuery:
         obsp: Sequence[str] = (),
         varp: Sequence[str] = (),
     ) -> anndata.AnnData:
-        """Everything that is named, as AnnData. The indices are ``obs_id`` and ``var_id`` where there are such columns."""
+        """Everything that is named, as AnnData. The indices are ``obs_id`` and ``var_id`` where there are such columns, or what the
+        metadata says was the index. :func:`tdb.soma.to_anndata` has all without names."""
         made = needed("anndata", "anndata", "Objects of AnnData")
-        matrix = self.X(X)
+        matrix = None if X is None else self.X(X)
         return made.AnnData(
             matrix,
             self._frame("obs", obs_fields),
@@ -131,13 +148,13 @@ class AxisQuery:
         own = f"{axis}_id"
         table = self._table(axis)
         names = list(table.columns if fields is None else fields)
-        named = own in table.columns
-        index = own if named else JOINID
-        frame = table.to_pandas(list(dict.fromkeys([*names, index, JOINID])), self._wanted[axis])
+        name = index_of(table.meta)
+        index = next((one for one in (own, name) if one in table.columns), JOINID)
+        frame = table.to_pandas(list(dict.fromkeys([*names, index, JOINID])), *self._wanted[axis])
         # Matrices have rows in the order of ids; tables that are not indexed by them alone come in another order.
         frame = frame.sort_values(JOINID, kind="stable").set_index(index)
         frame.index = frame.index.astype(str)
-        frame.index.name = None
+        frame.index.name = name if name == index else None
         return frame.drop(columns=[JOINID], errors="ignore")
 
     def __repr__(self) -> str:
