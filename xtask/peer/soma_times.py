@@ -1,10 +1,11 @@
-"""`python soma_times.py --work DIR [--small] [--rounds N] [--only WORD] [--python LIBRARY=PATH]... [--markdown FILE]`: makes an
-AnnData file of single cells by a seed, converts it, and times what programs do with it: tdb beside the libraries that read and
-train on such cells. `cargo xtask compare soma` runs it.
+"""`python soma_times.py --work DIR [--small] [--rounds N] [--only WORD] [--python LIBRARY=PATH]... [--markdown
+FILE]`: makes an AnnData file of single cells by a seed, converts it, and times what programs do with it: tdb beside
+the libraries that read and train on such cells. `cargo xtask compare soma` runs it.
 
-Each measurement is a process of its own, which says its seconds without imports, its peak memory, and what came out; the
-libraries take turns, and a line of the table is the median of the rounds. Where something else came out than for the others it
-says WRONG. A library that is not installed for its interpreter is left out, and the reason is said.
+Each measurement is a process of its own, which says its seconds without imports, its peak memory, and what came
+out; the libraries take turns, and a line of the table is the median of the rounds. Where something else came out
+than for the others it says WRONG. A library that is not installed for its interpreter is left out, and the reason
+is said.
 """
 
 from __future__ import annotations
@@ -121,7 +122,9 @@ def table(found: dict[tuple[str, str], list[dict[str, Any]]], work: pathlib.Path
         cells = [cell(found.get((library, case), []), right[case]) for case in shown]
         place = made(work, library)
         lines.append(f"| {library} | " + " | ".join(cells) + f" | {size(place) / 1e6:.0f} |" if place.exists() else "")
-    errors = {f"{library}: {one['error']}" for (library, _), all_of in found.items() for one in all_of if "error" in one}
+    errors = {
+        f"{library}: {one['error']}" for (library, _), all_of in found.items() for one in all_of if "error" in one
+    }
     return "\n".join([*filter(None, lines), "", *sorted(errors)])
 
 

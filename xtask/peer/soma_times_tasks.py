@@ -1,6 +1,8 @@
-"""`python soma_times_tasks.py TASK LIBRARY PLACE WORK`: one measurement for `soma_times.py`, or `make`, which makes the file.
+"""`python soma_times_tasks.py TASK LIBRARY PLACE WORK`: one measurement for `soma_times.py`, or `make`, which makes
+the file.
 
-It prints JSON: the seconds without imports, the peak memory of the process and that after the imports, and what came out.
+It prints JSON: the seconds without imports, the peak memory of the process and that after the imports, and what
+came out.
 """
 
 from __future__ import annotations
@@ -282,7 +284,9 @@ class AnnData:
 
         def batches() -> Any:
             for at in range(0, len(firsts), BATCH // 64):
-                rows = np.concatenate([np.arange(first, min(first + 64, X.shape[0])) for first in firsts[at : at + BATCH // 64]])
+                rows = np.concatenate(
+                    [np.arange(first, min(first + 64, X.shape[0])) for first in firsts[at : at + BATCH // 64]]
+                )
                 rows = np.sort(rows)
                 yield X[rows], obs["cell_type"].to_numpy()[rows]
 

@@ -40,7 +40,11 @@ def experiment(tmp_path_factory: pytest.TempPathFactory, matrix: np.ndarray) -> 
     schema = tdb.Schema(
         "sparse",
         [joinid],
-        [tdb.Attribute("size", "int64"), tdb.Attribute("donor", str), tdb.Attribute("kind", "int8", nullable=True, enumeration="kinds")],
+        [
+            tdb.Attribute("size", "int64"),
+            tdb.Attribute("donor", str),
+            tdb.Attribute("kind", "int8", nullable=True, enumeration="kinds"),
+        ],
         enumerations=[tdb.Enumeration("kinds", KINDS)],
     )
     ids = np.arange(ROWS)
@@ -100,9 +104,18 @@ def flat(batches: list[list[int]]) -> list[int]:
 @pytest.mark.parametrize("layer", ["data", "dense"])
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("prefetch", [0, 1, 3])
-def test_rows_of_a_batch_are_those_of_its_ids(query: Any, matrix: np.ndarray, layer: str, dense: bool, prefetch: int) -> None:
+def test_rows_of_a_batch_are_those_of_its_ids(
+    query: Any, matrix: np.ndarray, layer: str, dense: bool, prefetch: int
+) -> None:
     loader = Loader(
-        query, batch_size=32, layer=layer, obs_columns=["size", "donor"], chunk=5, buffer=100, dense=dense, prefetch=prefetch
+        query,
+        batch_size=32,
+        layer=layer,
+        obs_columns=["size", "donor"],
+        chunk=5,
+        buffer=100,
+        dense=dense,
+        prefetch=prefetch,
     )
     assert len(loader) == 17 and loader.buffer == 96
     batches = list(loader)
@@ -169,8 +182,12 @@ def test_a_buffer_has_whole_chunks_from_everywhere(query: Any) -> None:
 def test_ranks_and_workers_have_every_row_once(world_size: int, parts: int, shuffle: bool) -> None:
     for rows, size in [(523, 32), (64, 32), (65, 32), (100, 1), (8, 3)]:
         for last in ("keep", "pad", "drop"):
-            orders = [Order(rows, size, 5, 2 * size + 1, 9, rank, world_size, last, shuffle) for rank in range(world_size)]
-            found = [[flat([one.tolist() for one in own.buffers(2, part, parts)]) for part in range(parts)] for own in orders]
+            orders = [
+                Order(rows, size, 5, 2 * size + 1, 9, rank, world_size, last, shuffle) for rank in range(world_size)
+            ]
+            found = [
+                [flat([one.tolist() for one in own.buffers(2, part, parts)]) for part in range(parts)] for own in orders
+            ]
             ranks = [flat(each) for each in found]
             counts = Counter(flat(ranks))
             batches = [sum(-(-len(part) // size) for part in each) for each in found]
@@ -179,14 +196,24 @@ def test_ranks_and_workers_have_every_row_once(world_size: int, parts: int, shuf
                 assert sorted(flat(ranks)) == list(range(rows)) and max(map(len, ranks)) - min(map(len, ranks)) <= 1
             elif last == "pad":
                 assert set(counts) == set(range(rows)) and len({len(each) for each in ranks}) == 1
-                assert sum(counts.values()) - rows == -rows % world_size and all(len(set(each)) == len(each) for each in ranks)
+                assert sum(counts.values()) - rows == -rows % world_size and all(
+                    len(set(each)) == len(each) for each in ranks
+                )
             else:
                 assert all(len(part) % size == 0 for each in found for part in each) and len(set(batches)) == 1
                 assert set(counts.values()) <= {1} and rows - len(counts) < world_size * size
 
 
 def test_a_state_goes_on_after_the_last_batch(query: Any) -> None:
-    options: dict[str, Any] = {"batch_size": 20, "chunk": 7, "buffer": 100, "seed": 3, "epoch": 4, "rank": 1, "world_size": 2}
+    options: dict[str, Any] = {
+        "batch_size": 20,
+        "chunk": 7,
+        "buffer": 100,
+        "seed": 3,
+        "epoch": 4,
+        "rank": 1,
+        "world_size": 2,
+    }
     whole = ids_of(Loader(query, **options))
     assert len(whole) == 14
     for had in (0, 1, 4, 5, 6, 13, 14):
@@ -248,7 +275,9 @@ def test_nothing_is_no_batch(experiment: str) -> None:
 
 
 def test_memory_says_the_rows_of_a_buffer(query: Any) -> None:
-    sizes = [Order(10**9, 1, 64, loader.buffer, 0, 0, 1, "pad", True).buffer for loader in [Loader(query, batch_size=1)]]
+    sizes = [
+        Order(10**9, 1, 64, loader.buffer, 0, 0, 1, "pad", True).buffer for loader in [Loader(query, batch_size=1)]
+    ]
     # No more than there are.
     assert sizes == [ROWS]
     small = Loader(query, batch_size=1, memory="16MiB")
@@ -312,7 +341,14 @@ def test_workers_have_every_row_once_and_are_resumed(torch_query: Any, matrix: n
 
     from tdb.soma.torch import IterableDataset
 
-    options: dict[str, Any] = {"batch_size": 20, "chunk": 7, "buffer": 40, "seed": 3, "dense": True, "obs_columns": ["size"]}
+    options: dict[str, Any] = {
+        "batch_size": 20,
+        "chunk": 7,
+        "buffer": 40,
+        "seed": 3,
+        "dense": True,
+        "obs_columns": ["size"],
+    }
 
     def epoch(loader: Any) -> list[tuple[list[int], Any]]:
         found = []

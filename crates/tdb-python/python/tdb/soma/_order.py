@@ -17,7 +17,16 @@ class Order:
     """The order of the rows of each epoch, and how it is cut. All are places in the list of ids."""
 
     def __init__(
-        self, rows: int, batch_size: int, chunk: int, buffer: int, seed: int, rank: int, world_size: int, last: str, shuffle: bool
+        self,
+        rows: int,
+        batch_size: int,
+        chunk: int,
+        buffer: int,
+        seed: int,
+        rank: int,
+        world_size: int,
+        last: str,
+        shuffle: bool,
     ) -> None:
         self.rows, self.batch_size, self.chunk, self.seed = rows, batch_size, chunk, seed
         self.rank, self.world_size, self.last, self.shuffle = rank, world_size, last, shuffle
@@ -32,7 +41,7 @@ class Order:
             self._first = rank * (rows // world_size) + min(rank, rows % world_size)
         #: The batches of an epoch in this rank.
         self.batches = -(-self._count // batch_size)
-        # Whole batches, and no more than there are: the order of one buffer with all rows is the same whatever was allowed.
+        # Whole batches, and no more than there are: one buffer with all rows has the same order whatever was allowed.
         most = max(self.batches, 1)
         self.buffer = min(buffer // batch_size, most) * batch_size
 
@@ -60,7 +69,8 @@ class Order:
 
 
 class _Chunks:
-    """The rows by chunks, which are shuffled if there is a generator. After the last one it goes on with the first one."""
+    """The rows by chunks, which are shuffled if there is a generator. After the last one it goes on with the first
+    one."""
 
     def __init__(self, rows: int, chunk: int, random: np.random.Generator | None) -> None:
         self._rows = rows

@@ -1,15 +1,16 @@
 """Batches of cells for training: shuffled by chunks, cut into parts for ranks and workers, and resumed by a state.
 
-:class:`Loader` is an iterator without torch; ``tdb.soma.torch.IterableDataset`` is torch's dataset on top of it. The rows that
-an axis query wants are put into an order for each epoch, which seed and epoch say:
+:class:`Loader` is an iterator without torch; ``tdb.soma.torch.IterableDataset`` is torch's dataset on top of it.
+The rows that an axis query wants are put into an order for each epoch, which seed and epoch say:
 
 1. The ids, in ascending order, are cut into chunks of ``chunk`` neighbours, and the chunks are shuffled.
 2. Each rank, and each worker of a rank, gets one part of that order, and reads it in buffers of ``buffer`` rows.
 3. The rows of a buffer are shuffled, and cut into batches.
 
-So a batch has rows of at most ``buffer / chunk`` places of the table, each of which gives neighbours: cells that are stored by
-donor or by type are mixed as far as that. With ``chunk=1``, or a buffer that has all rows of the part, every order of the rows
-of that part is possible; the smaller the chunk, the more is read for nothing, because arrays store neighbours together.
+So a batch has rows of at most ``buffer / chunk`` places of the table, each of which gives neighbours: cells that
+are stored by donor or by type are mixed as far as that. With ``chunk=1``, or a buffer that has all rows of the
+part, every order of the rows of that part is possible; the smaller the chunk, the more is read for nothing, because
+arrays store neighbours together.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .._errors import QueryError
 from .._needs import needed
 from .._read import to_numpy
 from .._types import AnyArray, number_dtype
-from ._arrays import DenseMatrix
+from ._arrays import DenseMatrix, _plain
 from ._axes import DATA, JOINID, _Axis, _csr
 from ._order import LAST, Order
 from ._query import AxisQuery
@@ -55,25 +56,26 @@ class Rows(NamedTuple):
 class Loader:
     """The rows that an axis query wants in batches: ``for X, obs, ids in Loader(query, batch_size=128): …``.
 
-    ``obs_columns`` are columns of ``obs``: a dictionary of arrays, in which a categorical column is the numbers of its values
-    (-1: missing), which :attr:`categories` has; with ``frames=True`` they are a table of pandas. ``dense=True`` makes matrices
-    of numpy.
+    ``obs_columns`` are columns of ``obs``: a dictionary of arrays, in which a categorical column is the numbers of
+    its values (-1: missing), which :attr:`categories` has; with ``frames=True`` they are a table of pandas.
+    ``dense=True`` makes matrices of numpy.
 
-    ``seed`` and ``epoch`` say the order: :meth:`set_epoch` comes before each epoch, else it is the order of the last one.
-    ``chunk`` and ``buffer`` are numbers of rows: see the module. ``rank`` and ``world_size`` choose a part of the order. What
-    makes the parts even is ``last``:
+    ``seed`` and ``epoch`` say the order: :meth:`set_epoch` comes before each epoch, else it is the order of the
+    last one. ``chunk`` and ``buffer`` are numbers of rows: see the module. ``rank`` and ``world_size`` choose a
+    part of the order. What makes the parts even is ``last``:
 
-    - ``"pad"``: all ranks have the same number of rows, and so of batches. The first rows of the order come once more for
-      those that lack one; with one rank every row comes once.
-    - ``"drop"``: all batches are full, and all ranks have the same number of them. The rows that are left come in no batch of
-      this epoch.
-    - ``"keep"``: every row comes once, in one rank. Their numbers of rows differ by one at most, and so may those of their
-      batches: nothing that waits for all ranks after each batch may use it.
+    - ``"pad"``: all ranks have the same number of rows, and so of batches. The first rows of the order come once
+      more for those that lack one; with one rank every row comes once.
+    - ``"drop"``: all batches are full, and all ranks have the same number of them. The rows that are left come in
+      no batch of this epoch.
+    - ``"keep"``: every row comes once, in one rank. Their numbers of rows differ by one at most, and so may those
+      of their batches: nothing that waits for all ranks after each batch may use it.
 
-    ``memory`` bounds what is held of ``X``: the buffer that is given out, the ``prefetch`` ones that a thread reads ahead, and
-    the read of which one is made. It says how many rows a buffer has, unless ``buffer`` does, by the mean number of values of a
-    row; where the rows of a buffer have more of them, it takes more. Beside that are the ids and columns of ``obs`` of all rows
-    of the query, and the batches that the program holds. Each worker process has its own memory.
+    ``memory`` bounds what is held of ``X``: the buffer that is given out, the ``prefetch`` ones that a thread reads
+    ahead, and the read of which one is made. It says how many rows a buffer has, unless ``buffer`` does, by the
+    mean number of values of a row; where the rows of a buffer have more of them, it takes more. Beside that are the
+    ids and columns of ``obs`` of all rows of the query, and the batches that the program holds. Each worker process
+    has its own memory.
     """
 
     def __init__(
@@ -117,7 +119,7 @@ class Loader:
         self.prefetch = int(prefetch)
         self._memory = _tdb.memory_bytes(str(memory))
         self._epoch = int(epoch)
-        # The state that the next iteration begins with, and what the last one has given: its part, of how many, batches.
+        # The state that the next iteration begins with; what the last one has given: its part, of how many, batches.
         self._begin: dict[str, Any] | None = None
         self._given: tuple[int, int, int] = (0, 1, 0)
         self._opened: _Opened | None = None
@@ -139,7 +141,15 @@ class Loader:
         if buffer is None:
             buffer = max((self._memory - self._reads) // self._row_bytes(matrix), batch_size)
         self._order = Order(
-            len(self.obs_ids), int(batch_size), int(chunk), int(buffer), int(seed), int(rank), int(world_size), last, bool(shuffle)
+            len(self.obs_ids),
+            int(batch_size),
+            int(chunk),
+            int(buffer),
+            int(seed),
+            int(rank),
+            int(world_size),
+            last,
+            bool(shuffle),
         )
 
     @property
@@ -159,10 +169,11 @@ class Loader:
         self._epoch = int(epoch)
 
     def state_dict(self, batches: int | None = None) -> dict[str, Any]:
-        """What :meth:`load_state_dict` of an equal loader needs to go on after the last batch that was given: a few numbers.
+        """What :meth:`load_state_dict` of an equal loader needs to go on after the last batch that was given: a few
+        numbers.
 
-        ``batches`` is the number of batches of this epoch that the program had, for where it takes them from other processes,
-        such as the workers of a ``DataLoader``, whose count this object does not have.
+        ``batches`` is the number of batches of this epoch that the program had, for where it takes them from other
+        processes, such as the workers of a ``DataLoader``, whose count this object does not have.
         """
         part, parts, given = (None, None, int(batches)) if batches is not None else self._given
         if self._begin is not None and batches is None:
@@ -286,8 +297,8 @@ class Loader:
         self.__dict__.update(state, _process=os.getpid())
 
     def __repr__(self) -> str:
-        order = self._order
-        return f"<tdb.soma.loader.Loader: {len(self)} batches of {order.batch_size} rows, epoch {self.epoch}, of {self.query!r}>"
+        size = self._order.batch_size
+        return f"<tdb.soma.loader.Loader: {len(self)} batches of {size} rows, epoch {self.epoch}, of {self.query!r}>"
 
 
 class _Opened:
@@ -299,7 +310,8 @@ class _Opened:
         self._columns = _Axis(var_ids, matrix.shape[1])
 
     def buffer(self, ids: AnyArray, stop: list[bool]) -> Any:
-        """The rows with these ids, in their order. It ends early, and returns nothing, when there is something in ``stop``."""
+        """The rows with these ids, in their order. It ends early, and returns nothing, when there is something in
+        ``stop``."""
         if isinstance(self._matrix, DenseMatrix):
             ascending, back = np.unique(ids, return_inverse=True)
             return self._matrix.to_numpy(ascending, self._columns.asked)[back]
@@ -345,7 +357,7 @@ def _columns(query: AxisQuery, names: Sequence[str], ids: AnyArray) -> Any:
     """Columns of the rows as a table, whose index is their ids, in the order of these."""
     if not names:
         return needed("pandas", "pandas", "Tables").DataFrame(index=ids)
-    frame = query.experiment.obs.to_pandas(list(dict.fromkeys([*names, JOINID])), query._wanted["obs"])
+    frame = _plain(query.obs(list(dict.fromkeys([*names, JOINID]))).to_pandas())
     frame = frame.sort_values(JOINID, kind="stable").set_index(JOINID, drop=JOINID not in names)
     return frame[list(names)]
 

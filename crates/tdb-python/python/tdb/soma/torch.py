@@ -19,20 +19,28 @@ from .loader import Loader, Rows
 
 
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc, type-arg, unused-ignore]
-    """The batches of a :class:`tdb.soma.loader.Loader`, for ``DataLoader(dataset, batch_size=None, num_workers=…)``.
+    """The batches of a :class:`tdb.soma.loader.Loader`, for ``DataLoader(dataset, batch_size=None,
+    num_workers=…)``.
 
-    The options are those of the loader. ``rank`` and ``world_size`` are those of ``torch.distributed`` unless they are said.
-    Each worker gets its part of the batches of its rank. A ``DataLoader`` makes tensors of dense matrices and of numbers;
-    CSR matrices stay scipy's, and texts numpy's.
+    The options are those of the loader. ``rank`` and ``world_size`` are those of ``torch.distributed`` unless they
+    are said. Each worker gets its part of the batches of its rank. A ``DataLoader`` makes tensors of dense matrices
+    and of numbers; CSR matrices stay scipy's, and texts numpy's.
 
-    :meth:`set_epoch` reaches workers that live for several epochs, too. A state is ``state_dict()`` where the iteration runs
-    in this process, or under torchdata's ``StatefulDataLoader``; with workers of a plain ``DataLoader`` it is
-    ``state_dict(batches)``, with the number of batches of the epoch that the program had.
+    :meth:`set_epoch` reaches workers that live for several epochs, too. A state is ``state_dict()`` where the
+    iteration runs in this process, or under torchdata's ``StatefulDataLoader``; with workers of a plain
+    ``DataLoader`` it is ``state_dict(batches)``, with the number of batches of the epoch that the program had.
     """
 
-    def __init__(self, query: AxisQuery, *, rank: int | None = None, world_size: int | None = None, **options: Any) -> None:
+    def __init__(
+        self, query: AxisQuery, *, rank: int | None = None, world_size: int | None = None, **options: Any
+    ) -> None:
         super().__init__()
-        if rank is None and world_size is None and torch.distributed.is_available() and torch.distributed.is_initialized():
+        if (
+            rank is None
+            and world_size is None
+            and torch.distributed.is_available()
+            and torch.distributed.is_initialized()
+        ):
             rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
         #: What makes the batches.
         self.loader = Loader(query, rank=rank or 0, world_size=world_size or 1, **options)

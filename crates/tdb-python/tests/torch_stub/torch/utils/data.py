@@ -1,5 +1,6 @@
-"""A dataset, and a loader whose worker processes do as torch's: each gets the dataset by fork or by pickle, says which worker it
-is, and makes a batch ahead; batches are taken from one worker after the other, and those that have ended are left out."""
+"""A dataset, and a loader whose worker processes do as torch's: each gets the dataset by fork or by pickle, says
+which worker it is, and makes a batch ahead; batches are taken from one worker after the other, and those that have
+ended are left out."""
 
 from __future__ import annotations
 
