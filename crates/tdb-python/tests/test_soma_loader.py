@@ -287,6 +287,13 @@ def test_memory_says_the_rows_of_a_buffer(query: Any) -> None:
     assert 100 < middle.buffer < 200 and sorted(flat(ids_of(middle))) == list(range(ROWS))
 
 
+def test_rows_with_more_values_than_the_mean_fit(query: Any, matrix: np.ndarray) -> None:
+    loader = Loader(query, batch_size=100, prefetch=2)
+    loader._row_values = 0.1
+    for X, _, ids in loader:
+        assert (X.toarray() == matrix[ids]).all()
+
+
 def test_an_iteration_that_is_left_ends_its_thread(query: Any) -> None:
     batches = iter(Loader(query, batch_size=10, buffer=10, prefetch=2))
     next(batches)
@@ -300,11 +307,11 @@ def test_errors_of_a_read_ahead_reach_the_program(query: Any, monkeypatch: pytes
     opened = loader._open()
     rows, calls = opened.buffer, []
 
-    def fails(ids: Any, stop: Any) -> Any:
+    def fails(*given: Any) -> Any:
         calls.append(1)
         if len(calls) == 3:
             raise OSError("the disk is gone")
-        return rows(ids, stop)
+        return rows(*given)
 
     monkeypatch.setattr(opened, "buffer", fails)
     batches = iter(loader)

@@ -26,7 +26,7 @@ import numpy as np
 from .. import _tdb
 from .._errors import QueryError
 from .._needs import needed
-from .._read import to_numpy
+from .._read import Batch, Stream, to_numpy
 from .._types import AnyArray, number_dtype
 from ._arrays import DenseMatrix, _plain
 from ._axes import DATA, JOINID, _Axis, _csr
@@ -138,6 +138,7 @@ class Loader:
         if len(matrix.shape) != 2:
             raise QueryError(f"{matrix.uri} has {len(matrix.shape)} axes: a loader takes matrices with two")
         self._reads = min(max(self._memory // 4, _READS[0]), _READS[1])
+        self._row_values = _row_values(matrix, len(self.var_ids))
         if buffer is None:
             buffer = max((self._memory - self._reads) // self._row_bytes(matrix), batch_size)
         self._order = Order(
@@ -221,12 +222,14 @@ class Loader:
         stop: list[bool] = []
 
         def read(ids: AnyArray, places: AnyArray) -> tuple[Any, AnyArray, AnyArray]:
-            return opened.buffer(ids, stop), ids, places
+            return opened.buffer(ids, stop, reads), ids, places
 
         buffers = self._order.buffers(epoch, part, parts, done)
         skip = done % (self._order.buffer // size)
         ahead: deque[Any] = deque()
+        # One thread makes buffers, one reads for it.
         pool = concurrent.futures.ThreadPoolExecutor(1, "tdb-loader") if self.prefetch else None
+        reads = concurrent.futures.ThreadPoolExecutor(1, "tdb-loader-reads") if self.prefetch else None
 
         def begin() -> None:
             places = next(buffers, None)
@@ -257,8 +260,9 @@ class Loader:
                     begin()
         finally:
             stop.append(True)
-            if pool is not None and os.getpid() == process:
-                pool.shutdown(wait=True, cancel_futures=True)
+            for threads in (pool, reads) if os.getpid() == process else ():
+                if threads is not None:
+                    threads.shutdown(wait=True, cancel_futures=True)
 
     def _matrix(self, X: Any, own: slice) -> Any:
         rows = X[own]
@@ -275,19 +279,16 @@ class Loader:
             matrix = self.query.measurement.X._member(self.layer)
             if self._process != os.getpid():
                 matrix = type(matrix)(matrix.array.reopen(matrix.array.window))
-            self._opened = _Opened(matrix, self.var_ids, self._reads)
+            self._opened = _Opened(matrix, self.var_ids, self._reads, self._row_values)
         return self._opened
 
     def _row_bytes(self, matrix: Any) -> int:
         """What a row takes on average of all buffers that are held at once."""
         item = np.dtype(number_dtype(matrix.array.schema.attribute(DATA).datatype)).itemsize
-        columns = len(self.var_ids)
         if isinstance(matrix, DenseMatrix):
-            return max(columns * item * (self.prefetch + 2), 1)
-        rows, all_columns = matrix._extents()
-        values = matrix.nnz / max(rows, 1) * columns / max(all_columns, 1)
+            return max(int(self._row_values * item * (self.prefetch + 2)), 1)
         each = _BUILT + 2 * item + (item + _READY) * self.prefetch
-        return max(int(values * each), 1)
+        return max(int(self._row_values * each), 1)
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs: it opens the matrix itself."""
@@ -304,29 +305,64 @@ class Loader:
 class _Opened:
     """A matrix that this process has opened."""
 
-    def __init__(self, matrix: Any, var_ids: AnyArray, memory: int) -> None:
+    def __init__(self, matrix: Any, var_ids: AnyArray, memory: int, row_values: float) -> None:
         self.process = os.getpid()
-        self._matrix, self._memory = matrix, memory
+        self._matrix, self._memory, self._row_values = matrix, memory, row_values
         self._columns = _Axis(var_ids, matrix.shape[1])
 
-    def buffer(self, ids: AnyArray, stop: list[bool]) -> Any:
+    def buffer(self, ids: AnyArray, stop: list[bool], ahead: concurrent.futures.Executor | None) -> Any:
         """The rows with these ids, in their order. It ends early, and returns nothing, when there is something in
-        ``stop``."""
+        ``stop``. What is read next is read ``ahead``, if something can."""
         if isinstance(self._matrix, DenseMatrix):
             ascending, back = np.unique(ids, return_inverse=True)
             return self._matrix.to_numpy(ascending, self._columns.asked)[back]
         places = _Places(ids)
-        parts: list[tuple[AnyArray, ...]] = []
+        # As many values as rows have on average, and some more.
+        found = _Values(int(len(ids) * self._row_values * 1.1) + 1, self._matrix._dtype())
         row, column = (dimension.name for dimension in self._matrix.array.schema.dimensions)
-        with self._matrix.read(places.asked, self._columns.asked).stream(self._memory) as stream:
-            for batch in stream:
+        memory = self._memory if ahead is None else self._memory // 2
+        with self._matrix.read(places.asked, self._columns.asked).stream(memory) as stream:
+            for batch in _read_ahead(stream, ahead):
                 if stop:
                     return None
                 cells = to_numpy(batch._core)
-                parts.append((places.of(cells.pop(row)), self._columns.positions(cells.pop(column)), cells[DATA]))
-        if not parts:
-            parts.append((np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, self._matrix._dtype())))
-        return _csr(parts, len(ids), self._columns.size, self._matrix._dtype())
+                found.add(places.of(cells.pop(row)), self._columns.positions(cells.pop(column)), cells[DATA])
+        return _csr([found.taken()], len(ids), self._columns.size, self._matrix._dtype())
+
+
+def _read_ahead(stream: Stream, ahead: concurrent.futures.Executor | None) -> Iterator[Batch]:
+    """The batches of a stream, of which the next one is read while one is used."""
+    if ahead is None:
+        yield from stream
+        return
+    following = ahead.submit(next, stream, None)
+    while (batch := following.result()) is not None:
+        following = ahead.submit(next, stream, None)
+        yield batch
+
+
+class _Values:
+    """The rows, columns and values of a buffer, in arrays that grow where they do not suffice."""
+
+    def __init__(self, expected: int, dtype: Any) -> None:
+        self._count = 0
+        self._arrays: list[AnyArray] = [np.empty(expected, kind) for kind in (np.int32, np.int32, dtype)]
+
+    def add(self, *parts: AnyArray) -> None:
+        """Adds rows, columns and values."""
+        begin, self._count = self._count, self._count + len(parts[0])
+        for at, part in enumerate(parts):
+            if self._count > len(self._arrays[at]):
+                larger = np.empty(max(self._count, begin * 3 // 2), self._arrays[at].dtype)
+                larger[:begin] = self._arrays[at][:begin]
+                self._arrays[at] = larger
+            self._arrays[at][begin : self._count] = part
+
+    def taken(self) -> tuple[AnyArray, ...]:
+        """What was added, which is not kept here."""
+        found = tuple(array[: self._count] for array in self._arrays)
+        self._arrays = []
+        return found
 
 
 class _Places:
@@ -351,6 +387,14 @@ class _Places:
             found: AnyArray = self._table[ids - self._first if self._first else ids]
             return found
         return self._by_id[np.searchsorted(self._ascending, ids)]
+
+
+def _row_values(matrix: Any, columns: int) -> float:
+    """How many values a row has on average in so many columns."""
+    if isinstance(matrix, DenseMatrix):
+        return columns
+    rows, all_columns = matrix._extents()
+    return float(matrix.nnz / max(rows, 1) * columns / max(all_columns, 1))
 
 
 def _columns(query: AxisQuery, names: Sequence[str], ids: AnyArray) -> Any:
