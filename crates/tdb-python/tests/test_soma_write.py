@@ -20,7 +20,7 @@ def test_a_table_is_created_with_its_marks_and_its_domain(tmp_path: pathlib.Path
     schema = pa.schema([("soma_joinid", pa.int64()), ("name", pa.string()), ("kind", pa.dictionary(pa.int8(), pa.string()))])
     made = tdb.soma.create_dataframe(tmp_path / "a", schema, domain=[(0, 99)], enumerations={"kind": ["B", "T"]}, metadata={"x": 1})
     assert made.schema.current_domain == ((0, 99),) and made.schema.dimensions[0].domain == (0, 2**63 - 2 - 100)
-    assert made.schema.attribute("kind").enumeration == "kind_U" and made.enumeration("kind_U") == ["B", "T"]
+    assert made.schema.attribute("kind").enumeration == "kind" and made.enumeration("kind") == ["B", "T"]
     assert dict(made.meta) == {"soma_encoding_version": "1.1.0", "soma_object_type": "SOMADataFrame", "x": 1}
     assert tdb.soma.open(tmp_path / "a").columns == ["soma_joinid", "name", "kind"]
 

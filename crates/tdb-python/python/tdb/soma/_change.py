@@ -18,7 +18,7 @@ from ._axes import JOINID, Wanted
 from ._build import MEMORY
 from ._collections import Experiment, Measurement
 from ._collections import open as _open
-from ._create import LETTERS, datatype_of
+from ._create import datatype_of
 from ._fitting import fitted, id_column, renamed
 from ._frames import categories_of, table_of, write_table
 from ._options import ZSTD
@@ -242,7 +242,7 @@ def _evolve(
         kind, enumeration = column.type, None
         if column.name in listed:
             datatype = datatype_of(column.name, kind.value_type)
-            enumeration = f"{column.name}_{LETTERS[datatype]}"
+            enumeration = column.name
             length = "var" if number_dtype(datatype) is None else 1
             lists.append(Enumeration(enumeration, listed[column.name], kind.ordered, datatype, length))
             kind = kind.index_type

@@ -48,7 +48,7 @@ _TYPES = {
     "timestamp[ns]": "DATETIME_NS",
 }
 _TEXTS = {"string": "STRING_UTF8", "large_string": "STRING_UTF8", "binary": "CHAR", "large_binary": "CHAR"}
-#: What Arrow's C interface calls the types: the names of enumerations end with it.
+#: What Arrow's C interface calls the types.
 LETTERS = {
     "BOOL": "b",
     "INT8": "c",
@@ -445,7 +445,8 @@ def _attributes(
         kind, enumeration = column.type, None
         if hasattr(kind, "index_type"):
             datatype = datatype_of(column.name, kind.value_type)
-            enumeration = f"{column.name}_{LETTERS[datatype]}"
+            # Not with the type behind it, as releases since 1.16 call it: those before look for this name, and all read it.
+            enumeration = column.name
             length = "var" if datatype in _TEXTS.values() else 1
             lists.append(Enumeration(enumeration, values.get(column.name, ()), kind.ordered, datatype, length))
             kind = kind.index_type
