@@ -97,6 +97,8 @@ class Tdb:
     """tdb, on its own experiment or on that of tiledbsoma."""
 
     def __init__(self) -> None:
+        # The other libraries import it with themselves.
+        import pandas  # noqa: F401
         import scipy.sparse  # noqa: F401
 
         import tdb.soma
