@@ -6,10 +6,10 @@
 //! number of threads. The results are compared, and the case is WRONG if they differ. `cargo xtask
 //! compare filters` is in [`filters`], `cargo xtask compare writes` in [`writes`], `cargo xtask
 //! compare stores` in [`stores`], `cargo xtask compare peers` in [`peers`], `cargo xtask compare
-//! python` in [`python`], `cargo xtask compare capi` in [`capi`], `cargo xtask compare random` in
-//! [`random`], `cargo xtask compare tables` in [`random::tables`], `cargo xtask compare sql` in
-//! [`sql`], `cargo xtask compare growth` in [`growth`], `cargo xtask compare --against COMMIT` in
-//! [`against`].
+//! python` in [`python`], `cargo xtask compare soma` in [`soma`], `cargo xtask compare capi` in
+//! [`capi`], `cargo xtask compare random` in [`random`], `cargo xtask compare tables` in
+//! [`random::tables`], `cargo xtask compare sql` in [`sql`], `cargo xtask compare growth` in
+//! [`growth`], `cargo xtask compare --against COMMIT` in [`against`].
 
 mod against;
 mod capi;
@@ -20,6 +20,7 @@ mod options;
 mod peers;
 mod python;
 mod random;
+mod soma;
 mod sql;
 mod stores;
 mod table;
@@ -43,7 +44,7 @@ const SHORT_RUNS: usize = 10;
 /// The smallest number of bytes for which a copy or a speed is meaningful.
 pub(crate) const SUBSTANTIAL: u64 = 1 << 20;
 
-const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--worker COMMAND] [--write-docs]\n       cargo xtask compare python [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare capi [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--worker COMMAND] [--write-docs]\n       cargo xtask compare growth [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare random [--seed N] [--arrays N] [--runs N] [--threads N] [--only SUBSTR] [--least RATIO]\n       cargo xtask compare tables [--seed N] [--arrays N] [--runs N] [--threads N] [--only SUBSTR] [--least RATIO] [--worker COMMAND]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
+const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--worker COMMAND] [--write-docs]\n       cargo xtask compare python [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare soma [--small] [--slafdb] [--data DIR] [--rounds N] [--only SUBSTR] [--convert-once] [--keep] [--markdown FILE]\n       cargo xtask compare capi [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--worker COMMAND] [--write-docs]\n       cargo xtask compare growth [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare random [--seed N] [--arrays N] [--runs N] [--threads N] [--only SUBSTR] [--least RATIO]\n       cargo xtask compare tables [--seed N] [--arrays N] [--runs N] [--threads N] [--only SUBSTR] [--least RATIO] [--worker COMMAND]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
 
 struct Options {
     only: String,
@@ -101,6 +102,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         Some(("capi", rest)) => return capi::run(rest),
         Some(("random", rest)) => return random::run(rest),
         Some(("tables", rest)) => return random::tables::run(rest),
+        Some(("soma", rest)) => return soma::run(rest),
         Some(("sql", rest)) => return sql::run(rest),
         Some(("stores", rest)) => return stores::run(rest),
         _ if args.iter().any(|arg| arg == "--against") => return against::run(args),

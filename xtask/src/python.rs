@@ -25,7 +25,7 @@ const PYTHONS: [&str; 2] = ["3.10", "3.13"];
 /// What builds the wheel.
 const BUILDER: &str = "maturin==1.16.0";
 /// What the tests need.
-const TOOLS: [&str; 11] = [
+const TOOLS: [&str; 12] = [
     "numpy>=2",
     "pytest>=8",
     "mypy>=1.15",
@@ -36,6 +36,7 @@ const TOOLS: [&str; 11] = [
     "xarray>=2024.10",
     "dask[array]>=2024.9",
     "scipy>=1.13",
+    "h5py",
     "datafusion>=55,<56",
 ];
 /// What the tests compare with; a release of Python may have no wheel of it.

@@ -16,6 +16,7 @@ one time.
 
 from __future__ import annotations
 
+from . import loader
 from ._append import append
 from ._arrays import DataFrame, DenseMatrix, SparseMatrix
 from ._change import delete, resize, update
@@ -53,6 +54,7 @@ __all__ = [
     "from_10x",
     "from_anndata",
     "from_h5ad",
+    "loader",
     "open",
     "resize",
     "to_anndata",

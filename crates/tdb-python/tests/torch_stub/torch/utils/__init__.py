@@ -1,0 +1,1 @@
+"""What torch keeps in `torch.utils`."""
