@@ -25,12 +25,12 @@ impl<'s> SelectedColumns<'s> {
         cache: &'s DecodeCache,
         buffers: &'s mut PooledBuffers,
     ) -> Result<Self> {
-        let TileSelection { fragment, tile, tile_cells, .. } = *selection;
+        let TileSelection { id, tile_cells, .. } = *selection;
         let mut mask = vec![u8::from(selection.cells.is_none()); tile_cells];
         for cell in selection.cells.iter().flatten() {
             *mask.get_mut(index_of(*cell)).or_internal("a selected cell is not in its tile")? = 1;
         }
-        let columns = sources.tile(fragment, tile, tile_cells, buffers)?;
+        let columns = sources.tile(id, tile_cells, buffers)?;
         Ok(Self { program: sources.program, selection, cache, mask, columns })
     }
 

@@ -98,7 +98,7 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
     whole.scope.overhead = whole.scope.overhead.saturating_add(to_u64(listed)).saturating_add(held);
     let overlapping_part = (!overlapping.is_empty()).then(|| {
         let mut tiles: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        overlapping.iter().for_each(|own| tiles.entry(own.fragment).or_default().push(own.tile));
+        overlapping.iter().for_each(|own| tiles.entry(own.id.fragment).or_default().push(own.id.tile));
         tiles.values_mut().for_each(|own| own.sort_unstable());
         let mut part = whole.clone();
         part.scope.tiles = Some(Arc::new(tiles));
@@ -190,14 +190,14 @@ fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) ->
             }
         }
         for candidate in candidates_of(plan, index, Filter::All)? {
-            let Candidate { tile, tile_cells, whole, .. } = candidate;
+            let Candidate { id, tile_cells, whole } = candidate;
             let decided = plan.visibility.is_some();
-            if !decided && !tile_is_disjoint(plan, &overlaps, index, tile)? {
+            if !decided && !tile_is_disjoint(plan, &overlaps, id)? {
                 overlapping.push(candidate);
                 continue;
             }
             all_overlap = false;
-            match holds(&|condition| condition.tile_verdict(0, index, tile, tile_cells))? {
+            match holds(&|condition| condition.tile_verdict(0, id, tile_cells))? {
                 Verdict::None => continue,
                 Verdict::All
                     if whole
@@ -326,10 +326,10 @@ fn whole_tile(
     wanted: &[WantedField],
     candidate: &Candidate,
 ) -> Result<Option<Vec<Tally>>> {
-    let Candidate { fragment, tile, tile_cells, .. } = *candidate;
+    let Candidate { id, tile_cells, .. } = *candidate;
     let mut tallies = Vec::with_capacity(wanted.len());
     for (index, field) in wanted.iter().enumerate() {
-        let exact = sources.exact(index, fragment, tile, tile_cells)?;
+        let exact = sources.exact(index, id, tile_cells)?;
         let Some(tally) = field.of_statistics(exact.as_ref(), tile_cells)? else { return Ok(None) };
         tallies.push(tally);
     }
@@ -344,13 +344,13 @@ fn of_selection(
     cache: &DecodeCache,
     worker: &mut PooledBuffers,
 ) -> Result<Vec<Tally>> {
-    let TileSelection { fragment, tile, tile_cells, .. } = *selection;
+    let TileSelection { id, tile_cells, .. } = *selection;
     let mut columns = SelectedColumns::new(sources, selection, cache, worker)?;
     let mut tallies = Vec::with_capacity(wanted.len());
     for (index, field) in wanted.iter().enumerate() {
         // For a whole tile, statistics may be enough for one field and not for another.
         if selection.cells.is_none() {
-            let exact = sources.exact(index, fragment, tile, tile_cells)?;
+            let exact = sources.exact(index, id, tile_cells)?;
             if let Some(tally) = field.of_statistics(exact.as_ref(), tile_cells)? {
                 tallies.push(tally);
                 continue;
@@ -364,6 +364,6 @@ fn of_selection(
 
 /// Whether no cell of a tile is left out because it is an older version of another.
 fn takes_all(plan: &Plan, candidate: &Candidate) -> bool {
-    let Candidate { fragment, tile, tile_cells, .. } = *candidate;
-    plan.visibility.as_ref().is_none_or(|chosen| chosen.most(fragment, tile, tile_cells) == tile_cells)
+    let Candidate { id, tile_cells, .. } = *candidate;
+    plan.visibility.as_ref().is_none_or(|chosen| chosen.most(id, tile_cells) == tile_cells)
 }

@@ -10,6 +10,7 @@ use tdb_order::key_range::KeyRange;
 use crate::QueryError;
 use crate::budget::MemoryBudget;
 use crate::thresholds::{MIN_BATCH_BYTES, PLANNED_PART};
+use crate::tile_id::TileId;
 
 /// The part of a query that a read covers; by default all of it, without a memory limit.
 #[derive(Clone, Debug, Default)]
@@ -31,9 +32,9 @@ impl BatchScope {
     }
 
     /// Whether a tile must be looked at.
-    pub fn has_tile(&self, fragment: usize, tile: usize) -> bool {
+    pub fn has_tile(&self, id: TileId) -> bool {
         let own = |tiles: &BTreeMap<usize, Vec<usize>>| {
-            tiles.get(&fragment).is_some_and(|own| own.binary_search(&tile).is_ok())
+            tiles.get(&id.fragment).is_some_and(|own| own.binary_search(&id.tile).is_ok())
         };
         self.tiles.as_deref().is_none_or(own)
     }

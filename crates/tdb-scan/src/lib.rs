@@ -51,6 +51,7 @@ pub mod reads;
 mod run;
 pub mod sparse;
 mod thresholds;
+mod tile_id;
 pub mod visible_cells;
 
 use tdb_cells::{
@@ -63,3 +64,4 @@ use tdb_snapshot::{
 use tdb_storage::{self as storage, replay, stats};
 
 pub use self::run::run;
+pub use self::tile_id::TileId;

@@ -14,6 +14,7 @@ use crate::overlap::{FragmentOverlap, OverlappingFragments};
 use crate::ranges::RangeSet;
 use crate::requested::{Bounds, RangeRequest};
 use crate::storage::{PrefetchedStorage, ReadSet};
+use crate::tile_id::TileId;
 use crate::visible_cells::Visibility;
 use crate::{ColumnMemory, OrInternal, QueryError, Result, Snapshot};
 
@@ -125,15 +126,15 @@ impl Plan {
     }
 
     /// Whether a tile must be looked at.
-    pub(crate) fn has_tile(&self, fragment: usize, tile: usize) -> bool {
+    pub(crate) fn has_tile(&self, id: TileId) -> bool {
         let visible = self.visibility.as_ref();
-        self.scope.has_tile(fragment, tile) && visible.is_none_or(|visible| visible.has_tile(fragment, tile))
+        self.scope.has_tile(id) && visible.is_none_or(|visible| visible.has_tile(id))
     }
 
     /// Whether it is known which cells of a tile are wanted.
-    pub(crate) fn is_decided(&self, fragment: usize, tile: usize) -> bool {
+    pub(crate) fn is_decided(&self, id: TileId) -> bool {
         self.scope.key_range.is_none()
-            && self.visibility.as_ref().is_some_and(|visible| visible.is_decided(fragment, tile))
+            && self.visibility.as_ref().is_some_and(|visible| visible.is_decided(id))
     }
 
     /// Whether a fragment may have cells in the ranges, according to its footer. If it has none,

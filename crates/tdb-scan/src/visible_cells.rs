@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tdb_codec::to_u64;
 
 use crate::buffers::index_of;
+use crate::tile_id::TileId;
 use crate::{Error, OrInternal, Result};
 
 /// The bits of a tile are fewer than its cells.
@@ -19,7 +20,7 @@ pub const TILE: u64 = 64;
 /// nothing needs to be.
 #[derive(Debug, Default)]
 pub struct VisibleCells {
-    tiles: BTreeMap<(usize, usize), Cells>,
+    tiles: BTreeMap<TileId, Cells>,
 }
 
 /// The cells that count of a tile.
@@ -44,23 +45,23 @@ pub struct Visibility {
 
 impl Visibility {
     /// Whether a tile may have cells of the plan.
-    pub(crate) fn has_tile(&self, fragment: usize, tile: usize) -> bool {
-        self.cells.of(fragment, tile).is_none_or(|cells| cells.count > 0)
+    pub(crate) fn has_tile(&self, id: TileId) -> bool {
+        self.cells.of(id).is_none_or(|cells| cells.count > 0)
     }
 
     /// Whether it is known which cells of a tile the plan asks for.
-    pub(crate) fn is_decided(&self, fragment: usize, tile: usize) -> bool {
-        self.exact && self.cells.of(fragment, tile).is_some()
+    pub(crate) fn is_decided(&self, id: TileId) -> bool {
+        self.exact && self.cells.of(id).is_some()
     }
 
     /// The largest number of cells that the plan may take of a tile of so many.
-    pub fn most(&self, fragment: usize, tile: usize, cells: usize) -> usize {
-        self.cells.of(fragment, tile).map_or(cells, |visible| visible.count.min(cells))
+    pub fn most(&self, id: TileId, cells: usize) -> usize {
+        self.cells.of(id).map_or(cells, |visible| visible.count.min(cells))
     }
 
     /// A byte for each cell of a tile, 0 for those that do not count; `None` if all may.
-    pub(crate) fn mask(&self, fragment: usize, tile: usize, cells: usize) -> Result<Option<Vec<u8>>> {
-        let Some(visible) = self.cells.of(fragment, tile) else { return Ok(None) };
+    pub(crate) fn mask(&self, id: TileId, cells: usize) -> Result<Option<Vec<u8>>> {
+        let Some(visible) = self.cells.of(id) else { return Ok(None) };
         Ok(match &visible.bits {
             Some(bits) if bits.len() != cells.div_ceil(64) => return Err(Error::internal(NO_BIT)),
             Some(bits) => {
@@ -77,8 +78,8 @@ impl Visibility {
 }
 
 impl VisibleCells {
-    fn of(&self, fragment: usize, tile: usize) -> Option<&Cells> {
-        self.tiles.get(&(fragment, tile))
+    fn of(&self, id: TileId) -> Option<&Cells> {
+        self.tiles.get(&id)
     }
 
     /// Approximate bytes that it holds.
@@ -88,13 +89,13 @@ impl VisibleCells {
     }
 
     /// Notes that a tile may hold cells of other fragments; none of its own counts yet.
-    pub fn note(&mut self, place: (usize, usize)) {
-        self.tiles.insert(place, Cells::default());
+    pub fn note(&mut self, id: TileId) {
+        self.tiles.insert(id, Cells::default());
     }
 
     /// The cells of a tile, to add some.
-    pub fn cells(&mut self, place: (usize, usize)) -> &mut Cells {
-        self.tiles.entry(place).or_default()
+    pub fn cells(&mut self, id: TileId) -> &mut Cells {
+        self.tiles.entry(id).or_default()
     }
 }
 

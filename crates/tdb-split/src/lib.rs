@@ -31,6 +31,6 @@ pub mod stream;
 use tdb_cells::{
     Cells, Error, OrInternal, QueryError, Result, budget, buffers, parallel, ranges, requested, spec,
 };
-use tdb_scan::{batch_scope, condition, dense, plan, prefetch, sparse, visible_cells};
+use tdb_scan::{TileId, batch_scope, condition, dense, plan, prefetch, sparse, visible_cells};
 use tdb_snapshot::{context, fragment, tiles};
 use tdb_storage::replay;

@@ -165,7 +165,7 @@ fn cut(tiles: &[Candidate], max: usize, stripes: usize) -> Result<Vec<TileSet>> 
         all.checked_div(u128::from(pieces)).and_then(|share| u64::try_from(share).ok()).unwrap_or(u64::MAX)
     };
     let (mut stripe, mut turn) = (1usize, 0usize);
-    for Candidate { fragment, tile, tile_cells, .. } in tiles {
+    for Candidate { id, tile_cells, .. } in tiles {
         let own = to_u64(*tile_cells);
         let has_all = |given: u64, stripe| given.saturating_add(own / 2) > share(stripe);
         while stripe <= stripes && parts.get(turn).is_none_or(|(given, _)| has_all(*given, stripe)) {
@@ -183,7 +183,7 @@ fn cut(tiles: &[Candidate], max: usize, stripes: usize) -> Result<Vec<TileSet>> 
         };
         let (given, set) = next.or_internal("a tile has no part of the query")?;
         *given = given.saturating_add(own);
-        set.entry(*fragment).or_default().push(*tile);
+        set.entry(id.fragment).or_default().push(id.tile);
     }
     let mut sets: Vec<TileSet> = parts.into_iter().map(|(_, set)| set).collect();
     sets.retain(|set| !set.is_empty());
@@ -198,6 +198,8 @@ fn cut(tiles: &[Candidate], max: usize, stripes: usize) -> Result<Vec<TileSet>> 
 mod tests {
     use proptest::prelude::*;
 
+    use tdb_scan::TileId;
+
     use super::*;
 
     proptest! {
@@ -210,17 +212,21 @@ mod tests {
             let tiles: Vec<Candidate> = tiles
                 .into_iter()
                 .enumerate()
-                .map(|(tile, (fragment, tile_cells))| Candidate { fragment, tile, tile_cells, whole: true })
+                .map(|(tile, (fragment, tile_cells))| Candidate {
+                    id: TileId { fragment, tile },
+                    tile_cells,
+                    whole: true,
+                })
                 .collect();
             let sets = cut(&tiles, max, stripes).unwrap();
             prop_assert!(!sets.is_empty() && sets.len() <= max.max(1));
-            let of = |set: &TileSet| -> Vec<(usize, usize)> {
-                set.iter().flat_map(|(fragment, own)| own.iter().map(|tile| (*fragment, *tile))).collect()
+            let of = |set: &TileSet| -> Vec<TileId> {
+                set.iter().flat_map(|(fragment, own)| own.iter().map(|tile| TileId { fragment: *fragment, tile: *tile })).collect()
             };
-            let mut all: Vec<(usize, usize)> = sets.iter().flat_map(of).collect();
+            let mut all: Vec<TileId> = sets.iter().flat_map(of).collect();
             all.sort_unstable();
-            prop_assert!(all.iter().copied().eq(tiles.iter().map(|tile| (tile.fragment, tile.tile))));
-            let cells = |set: &TileSet| -> usize { of(set).iter().map(|(_, tile)| tiles[*tile].tile_cells).sum() };
+            prop_assert!(all.iter().copied().eq(tiles.iter().map(|tile| tile.id)));
+            let cells = |set: &TileSet| -> usize { of(set).iter().map(|id| tiles[id.tile].tile_cells).sum() };
             let largest = tiles.iter().map(|tile| tile.tile_cells).max().unwrap_or(0);
             let mean = sets.iter().map(cells).sum::<usize>() / sets.len();
             for set in &sets {
@@ -231,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_stripe_of_two_and_a_half_tiles_favours_nobody() {
-        let tile = |tile| Candidate { fragment: 0, tile, tile_cells: 50_000, whole: true };
+        let tile = |tile| Candidate { id: TileId { fragment: 0, tile }, tile_cells: 50_000, whole: true };
         let sets = cut(&(0..40).map(tile).collect::<Vec<_>>(), 2, STRIPES).unwrap();
         assert_eq!(sets.iter().map(|set| set[&0].len()).collect::<Vec<_>>(), [20, 20]);
     }

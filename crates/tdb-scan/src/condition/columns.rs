@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::decode_buffers::PooledBuffers;
 use crate::facts::FieldFacts;
 use crate::fragment::Fragment;
+use crate::tile_id::TileId;
 use crate::{OrInternal, Result};
 
 /// The columns of one tile, with the cell numbers of the tile.
@@ -34,8 +35,7 @@ impl Sources<'_> {
     /// The columns of one tile.
     pub fn tile<'s>(
         &'s self,
-        fragment: usize,
-        tile: usize,
+        TileId { fragment, tile }: TileId,
         cells: usize,
         buffers: &'s mut PooledBuffers,
     ) -> Result<TileColumns<'s>> {

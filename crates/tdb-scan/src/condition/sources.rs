@@ -14,6 +14,7 @@ use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
 use crate::statistics::{Exact, Statistics, Whole};
 use crate::storage::ReadSet;
+use crate::tile_id::TileId;
 use crate::tiles::FieldTiles;
 use crate::{OrInternal, Result};
 
@@ -131,7 +132,12 @@ impl<'a> Sources<'a> {
 
     /// The exact statistics of a field's cells in a tile; `None` if the fragment does not have the
     /// field.
-    pub fn exact(&self, field: usize, fragment: usize, tile: usize, cells: usize) -> Result<Option<Exact>> {
+    pub fn exact(
+        &self,
+        field: usize,
+        TileId { fragment, tile }: TileId,
+        cells: usize,
+    ) -> Result<Option<Exact>> {
         let source = self.open(fragment)?.get(field).or_internal(NO_FIELD)?;
         if source.own.is_none() {
             return Ok(None);
@@ -165,7 +171,12 @@ impl<'a> Sources<'a> {
 
     /// How many cells of a tile can satisfy a condition, according to statistics and bounding
     /// rectangles. `cells` is the number of cells that the tile has room for.
-    pub fn tile_verdict(&self, root: usize, fragment: usize, tile: usize, cells: usize) -> Result<Verdict> {
+    pub fn tile_verdict(
+        &self,
+        root: usize,
+        TileId { fragment, tile }: TileId,
+        cells: usize,
+    ) -> Result<Verdict> {
         let sources = self.open(fragment)?;
         Ok(self.program.verdict(root, &|field| facts(sources, field, tile, cells)))
     }
@@ -175,8 +186,7 @@ impl<'a> Sources<'a> {
     pub(crate) fn tile_share(
         &self,
         root: usize,
-        fragment: usize,
-        tile: usize,
+        TileId { fragment, tile }: TileId,
         cells: usize,
     ) -> Result<(f64, bool)> {
         let sources = self.open(fragment)?;
@@ -187,8 +197,7 @@ impl<'a> Sources<'a> {
     pub(crate) fn undecided(
         &self,
         root: usize,
-        fragment: usize,
-        tile: usize,
+        TileId { fragment, tile }: TileId,
         cells: usize,
     ) -> Result<Vec<usize>> {
         let sources = self.open(fragment)?;
@@ -200,7 +209,7 @@ impl<'a> Sources<'a> {
     pub(crate) fn need(
         &self,
         field: usize,
-        (fragment, tile): (usize, usize),
+        TileId { fragment, tile }: TileId,
         read_set: &mut ReadSet,
     ) -> Result<()> {
         let source = self.open(fragment)?.get(field).or_internal(NO_FIELD)?;

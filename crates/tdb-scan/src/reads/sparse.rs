@@ -18,6 +18,7 @@ use crate::sparse::filter::Filter;
 use crate::sparse::versions::meeting;
 use crate::sparse::{Candidate, Sorting, candidates};
 use crate::spec::ColumnSpec;
+use crate::tile_id::TileId;
 use crate::tiles::FieldTiles;
 use crate::{Error, Result};
 
@@ -43,7 +44,7 @@ impl Tiles {
 }
 
 /// Tiles whose cells were already looked at, by field.
-type Looked = HashMap<FieldKind, HashSet<(usize, usize)>>;
+type Looked = HashMap<FieldKind, HashSet<TileId>>;
 
 /// A field of the result.
 struct Column<'t> {
@@ -74,9 +75,8 @@ pub(super) fn read_plan(plan: &Plan, locates: bool, memory: Option<MemoryBudget>
     for (kind, spec) in requested(plan) {
         let mut field = FieldReads::new(&spec.name, Purpose::Result, locates);
         let of = own_field(plan, &spec, kind);
-        let was_looked_at = |tile: &&Candidate| {
-            looked.get(&kind).is_some_and(|tiles| tiles.contains(&(tile.fragment, tile.tile)))
-        };
+        let was_looked_at =
+            |tile: &&Candidate| looked.get(&kind).is_some_and(|tiles| tiles.contains(&tile.id));
         let (looked_at, others): (Vec<_>, Vec<_>) = taken.iter().partition(was_looked_at);
         let mut values = read(plan, &mut field, others, &of)?;
         values =
@@ -112,7 +112,7 @@ fn conditions(
     looked: &mut Looked,
     locates: bool,
 ) -> Result<Vec<FieldReads>> {
-    let fields = |tile: &Candidate| sources.undecided(0, tile.fragment, tile.tile, tile.tile_cells);
+    let fields = |tile: &Candidate| sources.undecided(0, tile.id, tile.tile_cells);
     let looked_at = by_field(sources.program, tiles, fields)?;
     looks(plan, sources.program, looked_at, looked, (Purpose::Condition, locates))
 }
@@ -127,8 +127,7 @@ fn deletes(plan: &Plan, tiles: &[Candidate], looked: &mut Looked, locates: bool)
     let program = stored_program(&plan.array)?;
     let sources = Sources::new(context, &program, plan.array.fragments());
     let all = DeleteFields::new(&plan.array, &sources)?;
-    let fields =
-        |tile: &Candidate| Ok(all.fields(tile.fragment, tile.tile, tile.tile_cells)?.into_iter().collect());
+    let fields = |tile: &Candidate| Ok(all.fields(tile.id, tile.tile_cells)?.into_iter().collect());
     let looked_at = by_field(&program, tiles, fields)?;
     let mut fields = looks(plan, &program, looked_at, looked, (Purpose::Delete, locates))?;
     let field = FieldReads::new(DELETE_TIMESTAMPS, Purpose::Delete, locates);
@@ -161,7 +160,7 @@ fn looks(
 ) -> Result<Vec<FieldReads>> {
     let fields = program.fields.iter().zip(looked_at).map(|(field, tiles)| {
         let mut planned = FieldReads::new(&field.spec.name, purpose, locates);
-        looked.entry(field.kind).or_default().extend(tiles.iter().map(|tile| (tile.fragment, tile.tile)));
+        looked.entry(field.kind).or_default().extend(tiles.iter().map(|tile| tile.id));
         read(plan, &mut planned, tiles, own_field(plan, &field.spec, field.kind))?;
         Ok(planned)
     });
@@ -184,7 +183,7 @@ fn searches(
         // A tile that is looked at a second time was kept.
         let compared = plan.ranges.get(index).is_some_and(|set| is_compared(&plan.scope, set));
         let looks = |tile: &Candidate| sorting.sorts || (!tile.whole && compared);
-        let fresh = |tile: &&Candidate| looks(tile) && looked.insert((tile.fragment, tile.tile));
+        let fresh = |tile: &&Candidate| looks(tile) && looked.insert(tile.id);
         let all: Vec<&Candidate> = tiles.matching.iter().chain(&tiles.versions).filter(fresh).collect();
         read(plan, &mut field, all, |_| Some(kind))?;
         fields.push(field);
@@ -253,15 +252,14 @@ fn tiles(
         }
     }
     if sorting.dedup && condition.is_some() {
-        let matching: Vec<(usize, usize)> =
-            tiles.matching.iter().map(|tile| (tile.fragment, tile.tile)).collect();
+        let matching: Vec<TileId> = tiles.matching.iter().map(|tile| tile.id).collect();
         let all = found.iter().flatten().cloned().collect();
         tiles.versions = if matching.is_empty() { Vec::new() } else { meeting(plan, &matching, all)? };
     }
-    let taken: BTreeSet<(usize, usize)> =
-        tiles.taken(sorting, condition.is_some()).iter().map(|tile| (tile.fragment, tile.tile)).collect();
+    let taken: BTreeSet<TileId> =
+        tiles.taken(sorting, condition.is_some()).iter().map(|tile| tile.id).collect();
     let plans = fragments.iter().zip(&found).map(|(fragment, in_ranges)| {
-        let read = || in_ranges.iter().filter(|tile| taken.contains(&(tile.fragment, tile.tile)));
+        let read = || in_ranges.iter().filter(|tile| taken.contains(&tile.id));
         let ruled_out = in_ranges.len().saturating_sub(read().count());
         let whole = to_u64(read().filter(|tile| tile.whole).count());
         let outcome = match (in_ranges.len(), to_u64(read().count())) {
@@ -287,7 +285,7 @@ fn read<'t>(
     let mut values = 0u64;
     let mut opened: Option<(usize, Option<(FieldTiles, Chunks)>)> = None;
     for tile in tiles {
-        let index = tile.fragment;
+        let index = tile.id.fragment;
         if opened.as_ref().is_none_or(|(of, _)| *of != index) {
             let found = plan.array.fragments().get(index).zip(own(index)).map(|(fragment, kind)| {
                 Ok::<_, Error>((FieldTiles::open(context, fragment, kind)?, Chunks::of(fragment, kind)))
@@ -295,8 +293,8 @@ fn read<'t>(
             opened = Some((index, found.transpose()?));
         }
         let Some((_, Some((tiles, chunks)))) = &opened else { continue };
-        field.add_tile(context, (tiles, *chunks), tile.tile, to_u64(tile.tile_cells))?;
-        values = values.saturating_add(tiles.var_size(tile.tile));
+        field.add_tile(context, (tiles, *chunks), tile.id.tile, to_u64(tile.tile_cells))?;
+        values = values.saturating_add(tiles.var_size(tile.id.tile));
     }
     Ok(values)
 }
@@ -311,7 +309,7 @@ fn system<'t>(
     let context = plan.array.context();
     let mut own: BTreeMap<usize, BTreeMap<usize, u64>> = BTreeMap::new();
     for tile in tiles {
-        own.entry(tile.fragment).or_default().insert(tile.tile, to_u64(tile.tile_cells));
+        own.entry(tile.id.fragment).or_default().insert(tile.id.tile, to_u64(tile.tile_cells));
     }
     for (index, tiles) in own {
         let Some(fragment) = plan.array.fragments().get(index) else { continue };

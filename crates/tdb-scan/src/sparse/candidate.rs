@@ -10,16 +10,15 @@ use crate::condition::Sources;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
+use crate::tile_id::TileId;
 use crate::tiles::FieldTiles;
 use crate::{Error, Result, parallel};
 
 /// A tile whose MBR overlaps the query.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// The number of the fragment in the snapshot.
-    pub fragment: usize,
-    /// The number of the tile in the fragment.
-    pub tile: usize,
+    /// Which tile it is.
+    pub id: TileId,
     /// The number of cells in the tile.
     pub tile_cells: usize,
     /// Whether all its cells that are wanted are known, or all are in the ranges and in the window,
@@ -61,8 +60,8 @@ impl Filter<'_> {
         let Self::Matching(sources) = self else { return Ok(candidates) };
         let mut kept = Vec::with_capacity(candidates.len());
         for candidate in candidates {
-            let Candidate { fragment, tile, tile_cells, .. } = candidate;
-            if sources.tile_verdict(0, fragment, tile, tile_cells)? != Verdict::None {
+            let Candidate { id, tile_cells, .. } = candidate;
+            if sources.tile_verdict(0, id, tile_cells)? != Verdict::None {
                 kept.push(candidate);
             }
         }
@@ -100,10 +99,11 @@ pub fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Result<Vec<
             let path = context.describe(fragment.metadata_key());
             Error::inconsistent(path, "sparse tile num", fragment.footer().offset, detail)
         })?;
-        for tile in (0..tiles).filter(|tile| plan.has_tile(index, *tile)) {
-            let tile_cells = fragment.tile_cells(context, tile)?;
-            let whole = !looks || plan.is_decided(index, tile);
-            candidates.push(Candidate { fragment: index, tile, tile_cells, whole });
+        let ids = (0..tiles).map(|tile| TileId { fragment: index, tile });
+        for id in ids.filter(|id| plan.has_tile(*id)) {
+            let tile_cells = fragment.tile_cells(context, id.tile)?;
+            let whole = !looks || plan.is_decided(id);
+            candidates.push(Candidate { id, tile_cells, whole });
         }
         return Ok(candidates);
     }
@@ -115,11 +115,12 @@ pub fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Result<Vec<
         return Ok(candidates);
     }
     let tree = fragment.rtree(context)?;
-    for tile in tree.search(overlaps).into_iter().filter(|tile| plan.has_tile(index, *tile)) {
-        let inside = tree.leaf(tile).is_some_and(|mbr| lies_inside(plan, mbr.ranges()));
-        let whole = (inside && !looks) || plan.is_decided(index, tile);
-        let tile_cells = fragment.tile_cells(context, tile)?;
-        candidates.push(Candidate { fragment: index, tile, tile_cells, whole });
+    let ids = tree.search(overlaps).into_iter().map(|tile| TileId { fragment: index, tile });
+    for id in ids.filter(|id| plan.has_tile(*id)) {
+        let inside = tree.leaf(id.tile).is_some_and(|mbr| lies_inside(plan, mbr.ranges()));
+        let whole = (inside && !looks) || plan.is_decided(id);
+        let tile_cells = fragment.tile_cells(context, id.tile)?;
+        candidates.push(Candidate { id, tile_cells, whole });
     }
     Ok(candidates)
 }
@@ -155,8 +156,8 @@ pub fn rarity(plan: &Plan, tiles: &[Candidate]) -> Result<Option<u64>> {
 /// their values.
 pub(crate) fn matching(sources: &Sources<'_>, tiles: &[Candidate]) -> Result<Option<u64>> {
     let (mut all, mut known) = (0f64, tiles.is_empty());
-    for Candidate { fragment, tile, tile_cells, .. } in tiles {
-        let (share, by_values) = sources.tile_share(0, *fragment, *tile, *tile_cells)?;
+    for Candidate { id, tile_cells, .. } in tiles {
+        let (share, by_values) = sources.tile_share(0, *id, *tile_cells)?;
         known |= by_values;
         all += share * *tile_cells as f64;
     }

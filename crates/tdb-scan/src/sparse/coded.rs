@@ -90,7 +90,7 @@ impl Stage<'_> {
         let Some(tiles) = self.tiles_of(selection) else { return Ok(None) };
         let mut coded = core::mem::take(&mut buffers.coded);
         let stored_so =
-            tiles.decode_codes(self.context, selection.tile, selection.tile_cells, &mut coded, buffers)?;
+            tiles.decode_codes(self.context, selection.id.tile, selection.tile_cells, &mut coded, buffers)?;
         let mut strings = None;
         if stored_so {
             match &selection.cells {

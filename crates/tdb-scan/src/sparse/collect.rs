@@ -34,14 +34,14 @@ pub fn fetch_columns(
         kind => cache.has(selection, kind),
     };
     let mut read_set = ReadSet::default();
-    for own in selections.chunk_by(|a, b| a.fragment == b.fragment) {
+    for own in selections.chunk_by(|a, b| a.id.fragment == b.id.fragment) {
         let Some(first) = own.first() else { continue };
-        let fragment = plan.fragment(first.fragment)?;
+        let fragment = plan.fragment(first.id.fragment)?;
         for field in fields.iter().filter_map(|kind| schema.field_of(*kind)) {
             let spec = ColumnSpec::new(schema, &field);
             let Some(tiles) = FieldTiles::of_column(context, fragment, &spec, field.kind)? else { continue };
             for selection in own.iter().filter(|own| !at_hand(own, field.kind)) {
-                tiles.need(context, selection.tile, &mut read_set.ranges)?;
+                tiles.need(context, selection.id.tile, &mut read_set.ranges)?;
             }
         }
     }

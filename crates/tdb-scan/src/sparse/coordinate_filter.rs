@@ -15,11 +15,12 @@ use super::coordinate_hashes::{Column, coordinate_hashes, words};
 use super::decode_cache::{CachedPart, DecodeCache};
 use super::selection::TileSelection;
 use crate::buffers::index_of;
+use crate::tile_id::TileId;
 use crate::{OrInternal, Result};
 
 /// The matching cells of all tiles, and their hashes.
 pub struct CoordinateFilter<'m> {
-    matching: HashMap<(usize, usize), &'m TileSelection>,
+    matching: HashMap<TileId, &'m TileSelection>,
     /// Their hashes, sorted; nothing if there are too many ([`MAX_SORTED`]).
     sorted: Vec<u32>,
     /// Which hashes there may be: few of the others get past this.
@@ -66,7 +67,7 @@ impl<'m> CoordinateFilter<'m> {
             let (word, bit) = filter.place(*hash);
             *filter.bits.get_mut(word).or_internal("a hash lies outside its set")? |= bit;
         }
-        let by_tile = matching.iter().map(|selection| ((selection.fragment, selection.tile), selection));
+        let by_tile = matching.iter().map(|selection| (selection.id, selection));
         filter.matching = by_tile.collect();
         if sorted.len() <= MAX_SORTED {
             sorted.sort_unstable();
@@ -103,29 +104,22 @@ impl<'m> CoordinateFilter<'m> {
 
     /// Looks for the cached hashes of a tile of so many cells among those of matching cells; `None`
     /// if they are not cached.
-    pub(super) fn find(
-        &self,
-        cache: &DecodeCache,
-        (fragment, tile): (usize, usize),
-        cells: usize,
-    ) -> Result<Option<Found<'m>>> {
-        let coordinate_hashes =
-            cache.take(&(fragment, tile, CachedPart::Hashes)).filter(|piece| piece.cells == cells);
+    pub(super) fn find(&self, cache: &DecodeCache, id: TileId, cells: usize) -> Result<Option<Found<'m>>> {
+        let coordinate_hashes = cache.take(&(id, CachedPart::Hashes)).filter(|piece| piece.cells == cells);
         coordinate_hashes
-            .map(|coordinate_hashes| self.found((fragment, tile), coordinate_hashes.values.as_slice()))
+            .map(|coordinate_hashes| self.found(id, coordinate_hashes.values.as_slice()))
             .transpose()
     }
 
     /// Whether it is known, without looking at its coordinates, which cells of a tile are wanted.
-    pub(super) fn are_known(&self, cache: &DecodeCache, (fragment, tile): (usize, usize)) -> Result<bool> {
+    pub(super) fn are_known(&self, cache: &DecodeCache, id: TileId) -> Result<bool> {
         let cells = |found: &Found<'_>| matches!(found, Found::Cells(_));
-        let found = cache.look(&(fragment, tile, CachedPart::Hashes), |coordinate_hashes| {
-            self.found((fragment, tile), coordinate_hashes)
-        });
+        let found =
+            cache.look(&(id, CachedPart::Hashes), |coordinate_hashes| self.found(id, coordinate_hashes));
         Ok(found.transpose()?.is_some_and(|found| !cells(&found)))
     }
 
-    fn found(&self, place: (usize, usize), coordinate_hashes: &[u8]) -> Result<Found<'m>> {
+    fn found(&self, id: TileId, coordinate_hashes: &[u8]) -> Result<Found<'m>> {
         let found = (0u32..).zip(words(coordinate_hashes)).filter(|(_, hash)| self.has(*hash));
         let found: Vec<u32> = found.map(|(cell, _)| cell).collect();
         if found.is_empty() {
@@ -135,7 +129,7 @@ impl<'m> CoordinateFilter<'m> {
             Some(cells) => *cells == found,
             None => own.tile_cells == found.len(),
         };
-        if let Some(own) = self.matching.get(&place).copied().filter(|own| is_all(own)) {
+        if let Some(own) = self.matching.get(&id).copied().filter(|own| is_all(own)) {
             return Ok(Found::Matching(own));
         }
         let mut cells = vec![0; coordinate_hashes.len() / 4];
@@ -158,8 +152,7 @@ mod tests {
     fn selection(tile: usize, cells: &[u32], x: &[u32]) -> TileSelection {
         let values = bytes(x.iter().map(|x| x.to_le_bytes())).as_slice().into();
         TileSelection {
-            fragment: 0,
-            tile,
+            id: TileId { fragment: 0, tile },
             tile_cells: 4,
             cells: Some(cells.to_vec()),
             coordinates: vec![Coordinates { values, offsets: None }],
@@ -177,10 +170,15 @@ mod tests {
         let of = |x: [u32; 4]| {
             coordinate_hashes(&[(&bytes(x.into_iter().map(u32::to_le_bytes)), None)], 4).unwrap()
         };
-        assert!(matches!(filter.found((0, 5), of([1, 2, 3, 4]).as_slice()).unwrap(), Found::Nothing));
-        let own = filter.found((0, 0), of([10, 11, 12, 13]).as_slice()).unwrap();
-        assert!(matches!(own, Found::Matching(own) if own.tile == 0));
-        let Found::Cells(cells) = filter.found((0, 1), of([20, 11, 22, 13]).as_slice()).unwrap() else {
+        assert!(matches!(
+            filter.found(TileId { fragment: 0, tile: 5 }, of([1, 2, 3, 4]).as_slice()).unwrap(),
+            Found::Nothing
+        ));
+        let own = filter.found(TileId { fragment: 0, tile: 0 }, of([10, 11, 12, 13]).as_slice()).unwrap();
+        assert!(matches!(own, Found::Matching(own) if own.id.tile == 0));
+        let Found::Cells(cells) =
+            filter.found(TileId { fragment: 0, tile: 1 }, of([20, 11, 22, 13]).as_slice()).unwrap()
+        else {
             panic!("no cells")
         };
         assert_eq!(cells, [1, 1, 1, 0]);

@@ -19,13 +19,14 @@ use crate::condition::Decoded;
 use crate::decode_buffers::PooledBuffers;
 use crate::plan::{CACHED_COLUMN_BYTES, MAX_CACHED_BYTES, Plan};
 use crate::stats::Counters;
+use crate::tile_id::TileId;
 use crate::{OrInternal, Result};
 
 /// The internal error of a column that was taken although it is only taken once.
 pub(super) const TAKEN: &str = "a decoded column was taken twice";
 
-/// The fragment, the tile, and the part of the tile that is kept.
-pub(crate) type CacheKey = (usize, usize, CachedPart);
+/// The tile, and the part of it that is kept.
+pub(crate) type CacheKey = (TileId, CachedPart);
 
 /// The part of a tile that is cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -210,27 +211,27 @@ impl DecodeCache {
 
     /// The selected cells of a tile's field, if they are kept.
     pub fn take_selected(&self, selection: &TileSelection, field: FieldKind) -> Option<CachedColumn> {
-        let key = (selection.fragment, selection.tile, CachedPart::Selected(field));
+        let key = (selection.id, CachedPart::Selected(field));
         // If cells were dropped since, the kept column has other cells.
         self.take(&key).filter(|column| column.cells == selection.count())
     }
 
     /// Whether the selected cells of a tile's field are kept.
     pub(crate) fn has(&self, selection: &TileSelection, field: FieldKind) -> bool {
-        let key = (selection.fragment, selection.tile, CachedPart::Selected(field));
+        let key = (selection.id, CachedPart::Selected(field));
         self.lock().columns.get(&key).is_some_and(|column| column.cells == selection.count())
     }
 
     /// Whether anything of a field is kept.
     pub(crate) fn has_any(&self, field: FieldKind) -> bool {
-        self.lock().columns.keys().any(|(_, _, part)| *part == CachedPart::Selected(field))
+        self.lock().columns.keys().any(|(_, part)| *part == CachedPart::Selected(field))
     }
 
     /// Keeps the selected cells of a decoded tile (`None` for all), if they are wanted and fit. The
     /// memory of a tile that is not kept goes back to the buffers.
     pub(crate) fn put_selected(
         &self,
-        (fragment, tile): (usize, usize),
+        id: TileId,
         cells: Option<&[u32]>,
         (field, decoded): (FieldKind, Decoded),
         buffers: &mut PooledBuffers,
@@ -240,7 +241,7 @@ impl DecodeCache {
             decoded.give_back(buffers);
             return Ok(());
         }
-        let key = (fragment, tile, CachedPart::Selected(field));
+        let key = (id, CachedPart::Selected(field));
         let bytes = decoded.held_by(cells);
         let mut left = Some(decoded);
         self.put(key, bytes, || match cells {
@@ -301,7 +302,7 @@ mod tests {
     }
 
     const fn place(tile: usize) -> CacheKey {
-        (0, tile, CachedPart::Timestamps)
+        (TileId { fragment: 0, tile }, CachedPart::Timestamps)
     }
 
     #[test]

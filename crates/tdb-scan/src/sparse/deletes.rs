@@ -21,6 +21,7 @@ use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::stats::Stage;
 use crate::storage::ReadSet;
+use crate::tile_id::TileId;
 use crate::tiles::FieldTiles;
 use crate::{Error, OrInternal, Result, Snapshot, parallel};
 
@@ -87,11 +88,11 @@ pub fn surviving<'w>(
         PooledBuffers::default,
         |(selection, slots): (_, &mut [u8]), buffers| {
             let selection: &TileSelection = selection;
-            let fragment = plan.fragment(selection.fragment)?;
+            let fragment = plan.fragment(selection.id.fragment)?;
             if fragment.footer().has_delete_metadata {
                 drop_marked(plan, fragment, selection, slots, buffers)?;
             }
-            let deletes = looks.in_force(selection.fragment)?;
+            let deletes = looks.in_force(selection.id.fragment)?;
             apply(&sources, fragment, selection, deletes, slots, collected, buffers)
         },
     )?;
@@ -124,10 +125,10 @@ impl<'a> DeleteFields<'a> {
     }
 
     /// The fields of the conditions that must be looked at to judge the cells of a tile.
-    pub(crate) fn fields(&self, fragment: usize, tile: usize, cells: usize) -> Result<BTreeSet<usize>> {
+    pub(crate) fn fields(&self, id: TileId, cells: usize) -> Result<BTreeSet<usize>> {
         let mut fields = BTreeSet::new();
-        for (root, _) in self.in_force(fragment)? {
-            fields.extend(self.sources.undecided(root, fragment, tile, cells)?);
+        for (root, _) in self.in_force(id.fragment)? {
+            fields.extend(self.sources.undecided(root, id, cells)?);
         }
         Ok(fields)
     }
@@ -137,16 +138,16 @@ impl<'a> DeleteFields<'a> {
         let context = plan.array.context();
         let Some(prefetched) = &context.prefetched else { return Ok(()) };
         let mut read_set = ReadSet::default();
-        for own in selections.chunk_by(|a, b| a.fragment == b.fragment) {
-            let Some(index) = own.first().map(|selection| selection.fragment) else { continue };
+        for own in selections.chunk_by(|a, b| a.id.fragment == b.id.fragment) {
+            let Some(index) = own.first().map(|selection| selection.id.fragment) else { continue };
             let fragment = plan.fragment(index)?;
             let times = FieldTiles::delete_timestamps(context, fragment)?;
             for selection in own {
                 if let Some(times) = &times {
-                    times.need(context, selection.tile, &mut read_set.ranges)?;
+                    times.need(context, selection.id.tile, &mut read_set.ranges)?;
                 }
-                for field in self.fields(index, selection.tile, selection.tile_cells)? {
-                    self.sources.need(field, (index, selection.tile), &mut read_set)?;
+                for field in self.fields(selection.id, selection.tile_cells)? {
+                    self.sources.need(field, selection.id, &mut read_set)?;
                 }
             }
         }
@@ -204,7 +205,7 @@ fn drop_marked(
     let tiles = FieldTiles::delete_timestamps(context, fragment)?;
     let tiles = tiles.or_internal("a fragment with delete metadata has no times of deletes")?;
     let mut times = zeroed(selection.tile_cells.saturating_mul(8))?;
-    tiles.decode_fixed(context, selection.tile, times.as_mut_slice(), |_| true, buffers)?;
+    tiles.decode_fixed(context, selection.id.tile, times.as_mut_slice(), |_| true, buffers)?;
     let times: &[u64] = times.values().or_internal("times of deletes are no whole values")?;
     let end = plan.array.window().end;
     // The largest timestamp means "not deleted"; a window without an end must not count it as a
@@ -247,7 +248,7 @@ fn apply<'d>(
         Ok(mask)
     };
     let base = spread(keep)?;
-    let mut columns = sources.tile(selection.fragment, selection.tile, selection.tile_cells, buffers)?;
+    let mut columns = sources.tile(selection.id, selection.tile_cells, buffers)?;
     let mut held = base.clone();
     for (index, delete) in deletes {
         // Cells written after the delete are not affected; in a fragment without cell timestamps
@@ -276,7 +277,7 @@ fn apply<'d>(
         if !field.is_current || collected.has(selection, field.kind) {
             decoded.give_back(buffers);
         } else {
-            let tile = (selection.fragment, selection.tile);
+            let tile = selection.id;
             collected.put_selected(tile, selection.cells.as_deref(), (field.kind, decoded), buffers)?;
         }
     }

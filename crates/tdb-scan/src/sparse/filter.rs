@@ -19,6 +19,7 @@ use super::versions::meeting;
 use crate::Result;
 use crate::condition::Sources;
 use crate::plan::Plan;
+use crate::tile_id::TileId;
 
 /// Which cells [`select`](super::select::select) takes, apart from the ranges.
 #[derive(Clone, Copy)]
@@ -58,7 +59,7 @@ pub fn selected_in(
         return Ok(Selected { selections: Vec::new(), matches: None });
     }
     let cells: usize = matching.iter().map(TileSelection::count).sum();
-    let tiles: Vec<(usize, usize)> = matching.iter().map(|own| (own.fragment, own.tile)).collect();
+    let tiles: Vec<TileId> = matching.iter().map(|own| own.id).collect();
     let candidates = meeting(plan, &tiles, candidates)?;
     let others = candidates.iter().map(|own| own.tile_cells).fold(0, usize::saturating_add);
     // If most cells match, taking all of the others is faster than finding those with their

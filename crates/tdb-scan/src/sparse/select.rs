@@ -70,7 +70,7 @@ pub fn select_in(
     // Whether a fragment's coordinates are looked at; only for fragments with tiles.
     let mut looks: Vec<Option<bool>> = vec![None; array.fragments().len()];
     for candidate in &candidates {
-        let looks = looks.get_mut(candidate.fragment).or_internal(NO_FRAGMENT)?;
+        let looks = looks.get_mut(candidate.id.fragment).or_internal(NO_FRAGMENT)?;
         let any = looks.get_or_insert(coordinates != CoordinateUse::Skip || filter.needs_coordinates());
         *any |= !candidate.whole;
     }
@@ -107,7 +107,7 @@ pub fn select_in(
     let work = dimensions_read.map(|tiles| tiles.work(bytes)).max().unwrap_or(bytes);
     let threads = parallel::worth(context.threads, work);
     parallel::run(threads, candidates, pool, |candidate, buffers| {
-        let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
+        let at = sources.binary_search_by_key(&candidate.id.fragment, |source| source.fragment);
         let source = at.ok().and_then(|at| sources.get(at)).or_internal(NO_FRAGMENT)?;
         let key_encoder = key_encoder.as_ref();
         let selector =
@@ -129,23 +129,23 @@ fn read_set(
     cache: &DecodeCache,
 ) -> Result<ReadSet> {
     let mut read_set = ReadSet::default();
-    for Candidate { fragment, tile, tile_cells, whole } in candidates {
-        let at = sources.binary_search_by_key(fragment, |source| source.fragment);
+    for Candidate { id, tile_cells, whole } in candidates {
+        let at = sources.binary_search_by_key(&id.fragment, |source| source.fragment);
         let source = at.ok().and_then(|at| sources.get(at)).or_internal(NO_FRAGMENT)?;
         if let Filter::Matching(condition) = filter {
-            for field in condition.undecided(0, *fragment, *tile, *tile_cells)? {
-                condition.need(field, (*fragment, *tile), &mut read_set)?;
+            for field in condition.undecided(0, *id, *tile_cells)? {
+                condition.need(field, *id, &mut read_set)?;
             }
         }
         let known = match filter {
-            Filter::Coordinates(among) => among.are_known(cache, (*fragment, *tile))?,
+            Filter::Coordinates(among) => among.are_known(cache, *id)?,
             _ => false,
         };
         let all = coordinates != CoordinateUse::Skip || filter.needs_coordinates();
         let looks = |set: &RangeSet| !known && (all || (!whole && is_compared(&plan.scope, set)));
         let dimensions = source.dimensions.iter().zip(&plan.ranges).filter(|(_, set)| looks(set));
         for tiles in dimensions.map(|(tiles, _)| tiles).chain(source.timestamps.as_deref()) {
-            tiles.need(plan.array.context(), *tile, &mut read_set.ranges)?;
+            tiles.need(plan.array.context(), id.tile, &mut read_set.ranges)?;
         }
     }
     Ok(read_set)

@@ -9,6 +9,7 @@ use super::decode_cache::{CachedPart, DecodeCache};
 use super::selection::TileSelection;
 use crate::buffers::index_of;
 use crate::condition::Decoded;
+use crate::tile_id::TileId;
 use crate::{OrInternal, Result};
 
 /// A mask has fewer flags than there are selected cells.
@@ -46,14 +47,14 @@ impl Selected {
 
 /// For every cell of `selections` whether it is also in `matching`.
 fn matches(selections: &[TileSelection], matching: &[TileSelection]) -> Result<Vec<u8>> {
-    let by_tile: HashMap<(usize, usize), &TileSelection> =
-        matching.iter().map(|selection| ((selection.fragment, selection.tile), selection)).collect();
+    let by_tile: HashMap<TileId, &TileSelection> =
+        matching.iter().map(|selection| (selection.id, selection)).collect();
     let mut flags = vec![0u8; selections.iter().map(TileSelection::count).sum()];
     let mut rest = flags.as_mut_slice();
     for selection in selections {
         let (own, others) = rest.split_at_mut_checked(selection.count()).or_internal(NO_FLAG)?;
         rest = others;
-        match by_tile.get(&(selection.fragment, selection.tile)).copied() {
+        match by_tile.get(&selection.id).copied() {
             None => {}
             Some(TileSelection { cells: None, .. }) => own.fill(1),
             Some(TileSelection { cells: Some(matching), .. }) => match &selection.cells {
@@ -87,7 +88,7 @@ impl DecodeCache {
                 rest.split_at_checked(selection.count()).or_internal("a cell has no flag")?;
             rest = later;
             for field in &self.fields {
-                let key = (selection.fragment, selection.tile, CachedPart::Selected(*field));
+                let key = (selection.id, CachedPart::Selected(*field));
                 let Some(column) = self.take(&key) else { continue };
                 let wide = if column.cells == flags.len() { column } else { self.widened(column, flags)? };
                 self.put(key, wide.held(), || Ok(wide))?;
@@ -113,7 +114,7 @@ impl DecodeCache {
             };
             let CachedColumn { cells, values, offsets, validity } = column;
             let decoded = Decoded { cells, values, offsets, validity, ..Decoded::default() };
-            let key = (selection.fragment, selection.tile, CachedPart::Selected(*field));
+            let key = (selection.id, CachedPart::Selected(*field));
             self.put(key, decoded.held_by(Some(numbers)), || self.picked(&decoded, numbers))?;
         }
         Ok(())

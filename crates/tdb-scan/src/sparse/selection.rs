@@ -4,15 +4,14 @@ use tdb_codec::{Buffer, to_u64};
 
 use super::cached_column::CachedColumn;
 use crate::buffers::index_of;
+use crate::tile_id::TileId;
 use crate::tiles::USUAL_CHUNK;
 
 /// The cells of one data tile that a query wants.
 #[derive(Clone, Debug)]
 pub struct TileSelection {
-    /// Index of the fragment in the plan's array.
-    pub fragment: usize,
-    /// The number of the tile in the fragment.
-    pub tile: usize,
+    /// The tile.
+    pub id: TileId,
     /// Cells in the whole tile.
     pub tile_cells: usize,
     /// Numbers of the wanted cells, ascending; `None` for all.

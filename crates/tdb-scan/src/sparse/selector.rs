@@ -20,6 +20,7 @@ use crate::context::Context;
 use crate::decode_buffers::PooledBuffers;
 use crate::plan::{CACHED_COLUMN_BYTES, Plan};
 use crate::ranges::RangeSet;
+use crate::tile_id::TileId;
 use crate::tiles::FieldTiles;
 use crate::{Error, OrInternal, Result, TimeWindow};
 
@@ -51,15 +52,15 @@ impl Selector<'_> {
         source: &SearchedFragment,
         buffers: &mut PooledBuffers,
     ) -> Result<Option<TileSelection>> {
-        let Candidate { fragment, tile, tile_cells, whole } = candidate;
+        let Candidate { id, tile_cells, whole } = candidate;
         // The condition comes first: if no cell satisfies it, coordinates are not even read.
         let (mut filtered, mut looked_at) = self.filtered(&candidate, buffers)?;
         if let Filter::Coordinates(among) = self.filter {
-            match among.find(self.cache, (fragment, tile), tile_cells)? {
+            match among.find(self.cache, id, tile_cells)? {
                 Some(Found::Nothing) => return Ok(None),
                 // What was selected before is all that is wanted now.
                 Some(Found::Matching(own)) => {
-                    let timestamps = self.timestamps((fragment, tile), source, tile_cells, buffers)?;
+                    let timestamps = self.timestamps(id, source, tile_cells, buffers)?;
                     let timestamps = of_cells(timestamps, own.cells.as_deref())?;
                     return Ok(Some(TileSelection { timestamps, ..own.clone() }));
                 }
@@ -73,7 +74,7 @@ impl Selector<'_> {
         let judged = !whole || filtered.is_some() || self.filter.needs_coordinates();
         let mut wanted = filtered.unwrap_or_else(|| if judged { vec![1u8; tile_cells] } else { Vec::new() });
         let mut decoded = self.inside((&candidate, source, judged), &mut looked_at, &mut wanted, buffers)?;
-        let timestamps = self.timestamps((fragment, tile), source, tile_cells, buffers)?;
+        let timestamps = self.timestamps(id, source, tile_cells, buffers)?;
         let mut cells = None;
         if judged {
             if !whole {
@@ -86,12 +87,12 @@ impl Selector<'_> {
         }
         let timestamps = of_cells(timestamps, cells.as_deref())?;
         for looked_at in looked_at {
-            self.cache.put_selected((fragment, tile), cells.as_deref(), looked_at, buffers)?;
+            self.cache.put_selected(id, cells.as_deref(), looked_at, buffers)?;
         }
         let again = self.coordinates == CoordinateUse::KeepAndCompare;
         if again && is_few(cells.as_deref(), tile_cells) {
             let bytes = CACHED_COLUMN_BYTES.saturating_add(to_u64(tile_cells).saturating_mul(4));
-            self.cache.put((fragment, tile, CachedPart::Hashes), bytes, || {
+            self.cache.put((id, CachedPart::Hashes), bytes, || {
                 let values = coordinate_hashes(&views(&decoded), tile_cells)?;
                 Ok(CachedColumn { cells: tile_cells, values, offsets: None, validity: None })
             })?;
@@ -100,11 +101,10 @@ impl Selector<'_> {
         if keys.is_some() {
             decoded.drain(..).flatten().for_each(|own| own.give_back(buffers));
         }
-        let coordinates = self.take((fragment, tile), decoded, cells.as_deref(), buffers)?;
+        let coordinates = self.take(id, decoded, cells.as_deref(), buffers)?;
         let (written, only_replaces) = (source.written, false);
         Ok(Some(TileSelection {
-            fragment,
-            tile,
+            id,
             tile_cells,
             cells,
             coordinates,
@@ -123,18 +123,18 @@ impl Selector<'_> {
         candidate: &Candidate,
         buffers: &mut PooledBuffers,
     ) -> Result<(Option<Vec<u8>>, LookedAt)> {
-        let Candidate { fragment, tile, tile_cells: cells, .. } = *candidate;
-        let visible = self.plan.visibility.as_ref().map(|visible| visible.mask(fragment, tile, cells));
+        let Candidate { id, tile_cells: cells, .. } = *candidate;
+        let visible = self.plan.visibility.as_ref().map(|visible| visible.mask(id, cells));
         let visible = visible.transpose()?.flatten();
         let sources = match self.filter {
-            Filter::Matching(sources) if !self.plan.is_decided(fragment, tile) => sources,
+            Filter::Matching(sources) if !self.plan.is_decided(id) => sources,
             _ => return Ok((visible, Vec::new())),
         };
         sources.context.tile_len(cells, 1)?;
         let mut wanted = visible.unwrap_or_else(|| vec![1u8; cells]);
         // Coordinates of all cells will be looked at, not only of those that are taken.
         let again = self.coordinates == CoordinateUse::KeepAndCompare;
-        let mut columns = sources.tile(fragment, tile, cells, buffers)?.whole_coordinates(again);
+        let mut columns = sources.tile(id, cells, buffers)?.whole_coordinates(again);
         sources.program.apply(0, &mut columns, &mut wanted)?;
         let looked_at = columns.into_wanted(&wanted);
         Ok((Some(wanted), looked_at))
@@ -149,7 +149,7 @@ impl Selector<'_> {
         wanted: &mut [u8],
         buffers: &mut PooledBuffers,
     ) -> Result<Vec<Option<Decoded>>> {
-        let Candidate { fragment, tile, tile_cells, whole } = *candidate;
+        let Candidate { id, tile_cells, whole } = *candidate;
         let mut decoded = Vec::with_capacity(source.dimensions.len());
         let all = self.coordinates != CoordinateUse::Skip || self.filter.needs_coordinates();
         let again = self.coordinates == CoordinateUse::KeepAndCompare || self.filter.needs_coordinates();
@@ -172,7 +172,7 @@ impl Selector<'_> {
                     // cells of the tile.
                     let coded = !whole && !again && !set.is_all();
                     let wanted = judged.then_some(&*wanted);
-                    self.decode((fragment, tile, kind), field, (wanted, coded), tile_cells, buffers)?
+                    self.decode((id, kind), field, (wanted, coded), tile_cells, buffers)?
                 }
             };
             if !whole {
@@ -187,7 +187,7 @@ impl Selector<'_> {
     /// without a wanted cell are left out; if `coded`, strings may stay as they are stored.
     fn decode(
         &self,
-        (fragment, tile, kind): (usize, usize, FieldKind),
+        (id, kind): (TileId, FieldKind),
         field: &FieldTiles,
         (wanted, coded): (Option<&[u8]>, bool),
         cells: usize,
@@ -195,7 +195,7 @@ impl Selector<'_> {
     ) -> Result<Decoded> {
         let context = self.context;
         if let Some(CachedColumn { cells, values, offsets, validity }) =
-            self.cache.take(&(fragment, tile, CachedPart::Whole(kind)))
+            self.cache.take(&(id, CachedPart::Whole(kind)))
         {
             return Ok(Decoded { cells, values, offsets, validity, ..Decoded::default() });
         }
@@ -205,21 +205,21 @@ impl Selector<'_> {
             wanted.is_none_or(|wanted| wanted.get(cells).is_none_or(|cells| cells.contains(&1)))
         };
         if field.cell_val_num.is_var() {
-            return Decoded::strings(context, field, (tile, cells), coded, any, buffers);
+            return Decoded::strings(context, field, (id.tile, cells), coded, any, buffers);
         }
         let size = field.cell_size();
         let mut values = buffers.take_buffer(context.tile_len(cells, size)?)?;
         let any = |bytes: Range<usize>| {
             any(bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1)))
         };
-        field.decode_fixed(context, tile, values.as_mut_slice(), any, buffers)?;
+        field.decode_fixed(context, id.tile, values.as_mut_slice(), any, buffers)?;
         Ok(Decoded { cells, values, ..Decoded::default() })
     }
 
     /// When each cell of a tile was written, if its fragment knows.
     fn timestamps(
         &self,
-        (fragment, tile): (usize, usize),
+        id: TileId,
         source: &SearchedFragment,
         cells: usize,
         buffers: &mut PooledBuffers,
@@ -229,12 +229,12 @@ impl Selector<'_> {
         let Some(field) = source.timestamps.as_ref().filter(|_| !again || source.filter_time) else {
             return Ok(None);
         };
-        let place = (fragment, tile, CachedPart::Timestamps);
+        let place = (id, CachedPart::Timestamps);
         let values = match self.cache.take(&place) {
             Some(kept) => kept.values,
             None => {
                 let mut values = buffers.take_buffer(self.context.tile_len(cells, 8)?)?;
-                field.decode_fixed(self.context, tile, values.as_mut_slice(), |_| true, buffers)?;
+                field.decode_fixed(self.context, id.tile, values.as_mut_slice(), |_| true, buffers)?;
                 values
             }
         };
@@ -302,7 +302,7 @@ impl Selector<'_> {
     /// result are kept.
     fn take(
         &self,
-        (fragment, tile): (usize, usize),
+        id: TileId,
         decoded: Vec<Option<Decoded>>,
         cells: Option<&[u32]>,
         buffers: &mut PooledBuffers,
@@ -315,7 +315,7 @@ impl Selector<'_> {
             let Some(decoded) = decoded else { continue };
             let kind = FieldKind::Dimension(index);
             if self.coordinates == CoordinateUse::Skip {
-                self.cache.put_selected((fragment, tile), cells, (kind, decoded), buffers)?;
+                self.cache.put_selected(id, cells, (kind, decoded), buffers)?;
                 continue;
             }
             match (cells, again) {
@@ -333,7 +333,7 @@ impl Selector<'_> {
             let bytes = again.then(|| decoded.held_by(None));
             let mut left = Some(decoded);
             if let Some(bytes) = bytes {
-                let place = (fragment, tile, CachedPart::Whole(kind));
+                let place = (id, CachedPart::Whole(kind));
                 self.cache.put(place, bytes, || left.take().or_internal(TAKEN)?.whole())?;
             }
             left.into_iter().for_each(|decoded| decoded.give_back(buffers));

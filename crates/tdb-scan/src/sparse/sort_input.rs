@@ -68,7 +68,7 @@ fn batch<'a>(selection: &'a TileSelection, coordinates: Vec<CoordinatesRef<'a>>)
     CellBatch {
         coordinates,
         cells: selection.count(),
-        fragment: selection.fragment,
+        fragment: selection.id.fragment,
         timestamps: selection.timestamps.as_deref(),
         written: selection.written,
     }

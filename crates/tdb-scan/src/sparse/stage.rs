@@ -79,7 +79,7 @@ pub(super) fn stage(
     spare: &mut SpareBuffers,
 ) -> Result<Column> {
     let context = plan.array.context();
-    let mut used: Vec<usize> = selections.iter().map(|selection| selection.fragment).collect();
+    let mut used: Vec<usize> = selections.iter().map(|selection| selection.id.fragment).collect();
     used.sort_unstable();
     used.dedup();
     // Only fragments with selected cells: there may be thousands without.
@@ -141,7 +141,7 @@ pub(super) fn stage(
 impl Stage<'_> {
     /// The field's tiles in the fragment of a selection, if it has the field.
     pub(super) fn tiles_of(&self, selection: &TileSelection) -> Option<&FieldTiles> {
-        let at = self.tiles.binary_search_by_key(&selection.fragment, |(index, _)| *index).ok()?;
+        let at = self.tiles.binary_search_by_key(&selection.id.fragment, |(index, _)| *index).ok()?;
         self.tiles.get(at).map(|(_, tiles)| tiles)
     }
 
@@ -185,10 +185,10 @@ impl Stage<'_> {
                 return Ok(None);
             }
             let Some(tiles) = self.tiles_of(selection) else { return Ok(None) };
-            let size = tiles.var_size(selection.tile);
+            let size = tiles.var_size(selection.id.tile);
             (all, stored) = (
                 all.saturating_add(size),
-                stored.saturating_add(tiles.cost(self.context, selection.tile)?.1),
+                stored.saturating_add(tiles.cost(self.context, selection.id.tile)?.1),
             );
             let Some(size) = to_usize(size) else { return Ok(None) };
             sizes.push(size);
@@ -223,7 +223,7 @@ impl Stage<'_> {
             let ((((selection, starts), place), valid), base) = job;
             self.validity(selection, None, valid, buffers)?;
             let tiles = self.tiles_of(selection).or_internal("a tile of strings lacks its fragment")?;
-            tiles.decode_var_to(self.context, selection.tile, (&mut *starts, place), buffers)?;
+            tiles.decode_var_to(self.context, selection.id.tile, (&mut *starts, place), buffers)?;
             starts.iter_mut().for_each(|start| *start = start.saturating_add(base));
             Ok(())
         })?;
@@ -253,11 +253,11 @@ impl Stage<'_> {
         match self.tiles_of(selection) {
             Some(tiles) if tiles.is_nullable() => {
                 let Some(cells) = &selection.cells else {
-                    return tiles.decode_validity(self.context, selection.tile, slot, |_| true, buffers);
+                    return tiles.decode_validity(self.context, selection.id.tile, slot, |_| true, buffers);
                 };
                 let mut part = core::mem::take(&mut buffers.cells);
                 let wanted = |bytes| has_any(cells, &bytes);
-                let (tile, len) = (selection.tile, selection.tile_cells);
+                let (tile, len) = (selection.id.tile, selection.tile_cells);
                 let base = tiles.decode_validity_part(self.context, tile, len, &mut part, wanted, buffers);
                 let picked = base.and_then(|base| self.pick(&part, (base, 1), cells, slot));
                 buffers.cells = part;
@@ -303,7 +303,7 @@ impl Stage<'_> {
             return Ok(values);
         };
         let mut decoded = core::mem::take(&mut buffers.strings);
-        let tile = (selection.tile, selection.tile_cells);
+        let tile = (selection.id.tile, selection.tile_cells);
         let wanted = |range| selection.cells.as_ref().is_none_or(|cells| has_any(cells, &range));
         tiles.decode_var_where(self.context, tile, &mut decoded, wanted, buffers)?;
         let Some(cells) = &selection.cells else {
@@ -353,7 +353,7 @@ impl Stage<'_> {
             return Ok(());
         };
         let Some(cells) = &selection.cells else {
-            return tiles.decode_fixed(self.context, selection.tile, slot, |_| true, buffers);
+            return tiles.decode_fixed(self.context, selection.id.tile, slot, |_| true, buffers);
         };
         let mut part = core::mem::take(&mut buffers.cells);
         let len = self.context.tile_len(selection.tile_cells, size)?;
@@ -362,7 +362,7 @@ impl Stage<'_> {
             has_any(cells, &(first..bytes.end.div_ceil(size.max(1))))
         };
         let base =
-            tiles.decode_fixed_part(self.context, selection.tile, (len, size), &mut part, wanted, buffers);
+            tiles.decode_fixed_part(self.context, selection.id.tile, (len, size), &mut part, wanted, buffers);
         let result = base.and_then(|base| self.pick(&part, (base, size), cells, slot));
         buffers.cells = part;
         result

@@ -11,30 +11,33 @@ use crate::fragment::Fragment;
 use crate::overlap::OverlappingFragments;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
+use crate::tile_id::TileId;
 
 /// With more rectangles than this, none are compared.
 const MAX_RECTANGLES: usize = 1 << 16;
 
 /// Drops the tiles that cannot contain the coordinates of a match, because their rectangles are
-/// elsewhere. `matching` lists the tiles with matches (fragment and number).
+/// elsewhere. `matching` lists the tiles with matches.
 pub(crate) fn meeting(
     plan: &Plan,
-    matching: &[(usize, usize)],
+    matching: &[TileId],
     candidates: Vec<Candidate>,
 ) -> Result<Vec<Candidate>> {
     let array = &plan.array;
     if matching.len().saturating_mul(array.fragments().len()) > MAX_RECTANGLES {
         return Ok(candidates);
     }
-    let mut met: HashSet<(usize, usize)> = HashSet::new();
-    for (fragment, tile) in matching {
+    let mut met: HashSet<TileId> = HashSet::new();
+    for TileId { fragment, tile } in matching {
         let tree = plan.fragment(*fragment)?.rtree(array.context())?;
         let Some(mbr) = tree.leaf(*tile) else { return Ok(candidates) };
         for (index, fragment) in array.fragments().iter().enumerate() {
-            met.extend(tiles_meeting(plan, &mbr, fragment)?.into_iter().map(|tile| (index, tile)));
+            met.extend(
+                tiles_meeting(plan, &mbr, fragment)?.into_iter().map(|tile| TileId { fragment: index, tile }),
+            );
         }
     }
-    let is_met = |candidate: &Candidate| met.contains(&(candidate.fragment, candidate.tile));
+    let is_met = |candidate: &Candidate| met.contains(&candidate.id);
     Ok(candidates.into_iter().filter(is_met).collect())
 }
 
@@ -64,19 +67,14 @@ fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> Result<Vec<
 }
 
 /// Whether no other fragment can have cells with the coordinates of a tile.
-pub fn tile_is_disjoint(
-    plan: &Plan,
-    overlapping: &OverlappingFragments,
-    fragment: usize,
-    tile: usize,
-) -> Result<bool> {
-    let Some(overlapping) = overlapping.of(fragment) else { return Ok(false) };
+pub fn tile_is_disjoint(plan: &Plan, overlapping: &OverlappingFragments, id: TileId) -> Result<bool> {
+    let Some(overlapping) = overlapping.of(id.fragment) else { return Ok(false) };
     if overlapping.is_empty() {
         return Ok(true);
     }
     let array = &plan.array;
-    let tree = plan.fragment(fragment)?.rtree(array.context())?;
-    let Some(mbr) = tree.leaf(tile) else { return Ok(false) };
+    let tree = plan.fragment(id.fragment)?.rtree(array.context())?;
+    let Some(mbr) = tree.leaf(id.tile) else { return Ok(false) };
     for other in overlapping {
         if !tiles_meeting(plan, &mbr, plan.fragment(*other)?)?.is_empty() {
             return Ok(false);

@@ -42,7 +42,7 @@ fn note_in(plan: &Plan, cost: &CellCost, samples: &mut KeySamples, max: usize, r
             {
                 let cells = to_u64(selection.count());
                 looked += to_u64(selection.tile_cells);
-                let whole = run.values(selection.fragment, selection.tile);
+                let whole = run.values(selection.id);
                 let values =
                     whole.saturating_mul(cells).checked_div(to_u64(selection.tile_cells)).unwrap_or(whole);
                 let bytes = cells.saturating_mul(cost.per_cell()).saturating_add(values);

@@ -14,14 +14,14 @@ use tdb_codec::to_u64;
 use tdb_order::key_range::{Key, KeyOrder, KeyRange};
 
 use super::tile_runs::TileSet;
+use crate::TileId;
 use crate::sparse::selection::TileSelection;
 use crate::{Error, Result};
 
 /// A sample of a tile's keys: the first and the last key of some consecutive cells.
 #[derive(Clone, Debug)]
 struct KeySample {
-    fragment: usize,
-    tile: usize,
+    id: TileId,
     low: Key,
     high: Key,
     /// The most that its cells cost.
@@ -147,7 +147,7 @@ impl KeySamples {
             let share = u128::from(bytes).saturating_mul(u128::from(to_u64(sample.len())));
             let share = share.checked_div(u128::from(to_u64(cells))).unwrap_or(0);
             let bytes = u64::try_from(share).unwrap_or(u64::MAX);
-            let sample = KeySample { fragment: selection.fragment, tile: selection.tile, low, high, bytes };
+            let sample = KeySample { id: selection.id, low, high, bytes };
             self.held = self.held.saturating_add(sample.held());
             self.samples.push(sample);
         }
@@ -191,7 +191,7 @@ impl KeySamples {
 
     /// Whether cells of a fragment are left.
     pub(crate) fn has_fragment(&self, fragment: usize) -> bool {
-        self.samples.iter().any(|sample| sample.fragment == fragment)
+        self.samples.iter().any(|sample| sample.id.fragment == fragment)
     }
 
     /// The next range whose cells cost at most `room`, or the shortest possible one. `None` after
@@ -233,7 +233,7 @@ impl KeySamples {
             if to.as_ref().is_some_and(|to| self.order.compare_keys(&sample.low, to).is_ge()) {
                 break;
             }
-            tiles.entry(sample.fragment).or_default().push(sample.tile);
+            tiles.entry(sample.id.fragment).or_default().push(sample.id.tile);
         }
         for own in tiles.values_mut() {
             own.sort_unstable();

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use tdb_codec::to_u64;
 
 use super::cost::CellCost;
-use crate::Result;
 use crate::batch_scope::Reservation;
 use crate::plan::Plan;
 use crate::sparse::candidates;
+use crate::{Result, TileId};
 
 /// The position of a query in the storage.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +25,7 @@ pub(crate) struct TileRuns {
 /// A tile, and what it costs.
 #[derive(Clone, Copy, Debug)]
 struct Tile {
-    fragment: usize,
-    tile: usize,
+    id: TileId,
     cells: u64,
     /// All its cells; a read may take fewer of them (`cells`).
     whole: u64,
@@ -66,14 +65,14 @@ impl TileRun {
     pub(crate) fn tiles(&self) -> TileSet {
         let mut set = TileSet::new();
         for tile in &self.tiles {
-            set.entry(tile.fragment).or_default().push(tile.tile);
+            set.entry(tile.id.fragment).or_default().push(tile.id.tile);
         }
         set
     }
 
     /// Bytes of a tile's values of variable length, counted as often as they are held.
-    pub(crate) fn values(&self, fragment: usize, tile: usize) -> u64 {
-        let at = self.tiles.binary_search_by_key(&(fragment, tile), |tile| (tile.fragment, tile.tile));
+    pub(crate) fn values(&self, id: TileId) -> u64 {
+        let at = self.tiles.binary_search_by_key(&id, |tile| tile.id);
         at.ok().and_then(|at| self.tiles.get(at)).map_or(0, |tile| tile.held)
     }
 }
@@ -92,7 +91,7 @@ impl TileRuns {
         let mut run = TileRun::default();
         let (mut bytes, mut largest, mut values) = (0u64, 0u64, 0u64);
         while let Some(tile) = self.peek(plan, cost)? {
-            let new = run.tiles.last().is_none_or(|last| last.fragment != tile.fragment);
+            let new = run.tiles.last().is_none_or(|last| last.id.fragment != tile.id.fragment);
             let touch = if new { cost.per_fragment() } else { cost.per_tile() };
             let cells = tile.cells.saturating_mul(cost.per_cell());
             let more =
@@ -133,7 +132,7 @@ impl TileRuns {
 
     /// Releases what fragments that are done hold.
     pub(crate) fn forget(&self, plan: &Plan, fragments: impl Iterator<Item = usize>) {
-        let waiting = self.waiting.front().map(|tile| tile.fragment);
+        let waiting = self.waiting.front().map(|tile| tile.id.fragment);
         for fragment in fragments.filter(|number| Some(*number) != waiting) {
             if let Some(fragment) = plan.array.fragments().get(fragment) {
                 fragment.forget();
@@ -153,14 +152,14 @@ impl TileRuns {
             }
             let sizes = cost.var_sizes(plan.array.context(), fragment)?;
             for candidate in tiles {
-                let (tile, whole) = (candidate.tile, candidate.tile_cells);
-                let cells = plan.visibility.as_ref().map_or(whole, |chosen| chosen.most(number, tile, whole));
+                let (id, whole) = (candidate.id, candidate.tile_cells);
+                let cells = plan.visibility.as_ref().map_or(whole, |chosen| chosen.most(id, whole));
                 let (cells, whole) = (to_u64(cells), to_u64(whole));
-                let of = |list: &[u64]| list.get(tile).copied().unwrap_or(0);
+                let of = |list: &[u64]| list.get(id.tile).copied().unwrap_or(0);
                 let held = sizes.iter().map(|(times, list)| of(list).saturating_mul(*times));
                 let values = sizes.iter().map(|(_, list)| of(list)).max().unwrap_or(0);
                 let held = held.fold(0u64, u64::saturating_add);
-                self.waiting.push_back(Tile { fragment: number, tile, cells, whole, held, values });
+                self.waiting.push_back(Tile { id, cells, whole, held, values });
             }
         }
         Ok(self.waiting.front().copied())

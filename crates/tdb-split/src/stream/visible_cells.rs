@@ -47,10 +47,10 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<VisibleCell
     let overlaps = plan.overlapping()?;
     let (mut visible, mut overlapping) = (VisibleCells::default(), TileSet::new());
     let (mut bytes, mut all) = (0u64, true);
-    for Candidate { fragment, tile, tile_cells, .. } in all_candidates(&plan, Filter::All)? {
-        if !tile_is_disjoint(&plan, &overlaps, fragment, tile)? {
-            overlapping.entry(fragment).or_default().push(tile);
-            visible.note((fragment, tile));
+    for Candidate { id, tile_cells, .. } in all_candidates(&plan, Filter::All)? {
+        if !tile_is_disjoint(&plan, &overlaps, id)? {
+            overlapping.entry(id.fragment).or_default().push(id.tile);
+            visible.note(id);
             bytes = bytes.saturating_add(to_u64(tile_cells) / 8).saturating_add(TILE);
         } else {
             all = false;
@@ -103,7 +103,7 @@ fn add(visible: &mut VisibleCells, part: &Plan, condition: Option<&Sources<'_>>)
         let matching = flags.map(|flags| flags.split_at_checked(selection.count()));
         let matching = matching.map(|own| own.or_internal("a selected cell has no flag")).transpose()?;
         flags = matching.map(|(_, rest)| rest);
-        let cells = visible.cells((selection.fragment, selection.tile));
+        let cells = visible.cells(selection.id);
         cells.add((selection.tile_cells, selection.cells.as_deref()), &gone, matching.map(|(own, _)| own))?;
     }
     if !left.is_empty() {

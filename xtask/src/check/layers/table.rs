@@ -224,6 +224,7 @@ pub(super) const LAYERS: &[Layers] = &[
         package: "tdb-scan",
         modules: &[
             "thresholds",
+            "tile_id",
             "batch_scope",
             "condition",
             "visible_cells",
