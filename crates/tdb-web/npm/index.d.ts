@@ -6,48 +6,84 @@
 
 /** The names of the types of values, as libtiledb writes them: `INT32`, `DATETIME_DAY`, … */
 export type Datatype =
-  | 'INT8' | 'UINT8' | 'INT16' | 'UINT16' | 'INT32' | 'UINT32' | 'INT64' | 'UINT64'
-  | 'FLOAT32' | 'FLOAT64' | 'BOOL' | 'BLOB' | 'CHAR' | 'ANY' | 'GEOM_WKB' | 'GEOM_WKT'
-  | 'STRING_ASCII' | 'STRING_UTF8' | 'STRING_UTF16' | 'STRING_UTF32' | 'STRING_UCS2' | 'STRING_UCS4'
-  | `DATETIME_${'YEAR' | 'MONTH' | 'WEEK' | 'DAY' | 'HR' | 'MIN' | 'SEC' | 'MS' | 'US' | 'NS' | 'PS' | 'FS' | 'AS'}`
+  | 'INT8'
+  | 'UINT8'
+  | 'INT16'
+  | 'UINT16'
+  | 'INT32'
+  | 'UINT32'
+  | 'INT64'
+  | 'UINT64'
+  | 'FLOAT32'
+  | 'FLOAT64'
+  | 'BOOL'
+  | 'BLOB'
+  | 'CHAR'
+  | 'ANY'
+  | 'GEOM_WKB'
+  | 'GEOM_WKT'
+  | 'STRING_ASCII'
+  | 'STRING_UTF8'
+  | 'STRING_UTF16'
+  | 'STRING_UTF32'
+  | 'STRING_UCS2'
+  | 'STRING_UCS4'
+  | `DATETIME_${'YEAR' | 'MONTH' | 'WEEK' | 'DAY'}`
+  | `DATETIME_${'HR' | 'MIN' | 'SEC' | 'MS' | 'US' | 'NS' | 'PS' | 'FS' | 'AS'}`
   | `TIME_${'HR' | 'MIN' | 'SEC' | 'MS' | 'US' | 'NS' | 'PS' | 'FS' | 'AS'}`;
 
 export type TypedArray =
-  | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array
-  | Float32Array | Float64Array | BigInt64Array | BigUint64Array;
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | Float32Array
+  | Float64Array
+  | BigInt64Array
+  | BigUint64Array;
 
 /** A number; a `bigint` for 64 bits, dates and times; a text for strings. */
 export type Scalar = number | bigint | string;
 
-/** The value of one cell: a scalar; for cells of several values, these; bytes for `BLOB` and `GEOM_WKB`; null. */
+/**
+ * The value of one cell: a scalar; for cells of several values, these; bytes for `BLOB` and
+ * `GEOM_WKB`; null.
+ */
 export type Value = Scalar | TypedArray | null;
 
 /** Both ends, which are included. */
 export type Interval = [low: Scalar, high: Scalar];
 
 /**
- * One end of a range: a number, a `bigint`, a text. Dates and times may be texts, as the command `tdb` writes them
- * (`'2020-02-29'`), or `Date`s.
+ * One end of a range: a number, a `bigint`, a text, or the bytes of one. Dates may be texts, as
+ * the command `tdb` writes them (`'2020-02-29'`), or `Date`s; each is all that is inside of it,
+ * such as the seconds of a day.
  */
-export type Coordinate = Scalar | Date;
+export type Coordinate = Scalar | Date | Uint8Array;
 
 /**
- * What is read of a dimension: one coordinate, a range with both ends (null is the end of the domain), a list of
- * ranges and coordinates, or every `step`-th coordinate of a range of integers.
+ * What is read of a dimension: one coordinate, a range with both ends (null is the end of the
+ * domain), a list of ranges and coordinates, or every `step`-th coordinate of a range of integers.
  */
 export type Selection =
   | Coordinate
   | SelectedRange
   | Array<SelectedRange | Coordinate | null>
   | { from: number | bigint; to: number | bigint; step: number | bigint };
-/** `[low, high]`: a list of exactly two coordinates is a range. For two single ones, write `[[1, 1], [5, 5]]`. */
+/**
+ * `[low, high]`: a list of exactly two coordinates is a range. For two single ones, write `[[1,
+ * 1], [5, 5]]`.
+ */
 export type SelectedRange = [low: Coordinate | null, high: Coordinate | null];
 
 /**
- * The time in which an array is opened: until a time in milliseconds since 1970 or a `Date`, or from one to another
- * (both included). Without it, the time of opening.
+ * The time in which an array is opened: until a time in milliseconds since 1970 or a `Date`, or
+ * from one to another (both included). Without it, the time of opening.
  */
-export type At = number | bigint | Date | [from: number | bigint | Date, to: number | bigint | Date];
+export type At =
+  number | bigint | Date | [from: number | bigint | Date, to: number | bigint | Date];
 
 export type Order = 'row-major' | 'col-major' | 'global-order' | 'unordered';
 
@@ -58,7 +94,9 @@ export interface OpenOptions {
   at?: At;
   /** The 32 bytes of the key of an encrypted array. */
   key?: Uint8Array;
-  /** Makes the requests in place of the global `fetch`. With a worker, it is called outside of it. */
+  /**
+   * Makes the requests in place of the global `fetch`. With a worker, it is called outside of it.
+   */
   fetch?: (url: string, init?: RequestInit) => Promise<Response>;
   /** Sent with every request. */
   headers?: Record<string, string>;
@@ -67,18 +105,22 @@ export interface OpenOptions {
   /** Decodes in a Web Worker, so that the page stays responsive. Default: false. */
   worker?: boolean;
   /**
-   * The bucket that lists its objects as S3 does, by its URL, if the array has no manifest. Buckets at `amazonaws.com`
-   * and `storage.googleapis.com` are known; false asks none.
+   * The bucket that lists its objects as S3 does, by its URL, if the array has no manifest.
+   * Buckets at `amazonaws.com` and `storage.googleapis.com` are known; false asks none.
    */
   list?: string | URL | false;
   /** The most requests at once. Default: 8. */
   concurrency?: number;
-  /** The modules, if they are not beside this script: a server or a bundler may have put them elsewhere. */
+  /**
+   * The modules, if they are not beside this script: a server or a bundler may have put them
+   * elsewhere.
+   */
   modules?: { core?: ModuleSource; full?: ModuleSource };
 }
 
 /**
- * Opens the array or group at a URL. The folder has a manifest (`tdb publish` makes one), or its bucket lists.
+ * Opens the array or group at a URL. The folder has a manifest (`tdb publish` makes one), or its
+ * bucket lists.
  * @throws TdbError, or the reason of the signal.
  */
 export function open(url: string | URL, options?: OpenOptions): Promise<TdbArray | TdbGroup>;
@@ -186,13 +228,19 @@ export interface CellSelection {
 }
 
 export interface ReadOptions extends CellSelection {
-  /** Attributes, dimensions and labels. Default: all attributes, and for sparse arrays all dimensions. */
+  /**
+   * Attributes, dimensions and labels. Default: all attributes, and for sparse arrays all
+   * dimensions.
+   */
   fields?: string[];
   /** Default: row-major for dense arrays, unordered for sparse ones. */
   order?: Order;
   /** The most cells. The rest is not fetched, apart from what one request brings along. */
   limit?: number;
-  /** Has cells of dense arrays say whether they are written and satisfy the condition (`Cells.selected`). */
+  /**
+   * Has cells of dense arrays say whether they are written and satisfy the condition
+   * (`Cells.selected`).
+   */
   selection?: boolean;
 }
 
@@ -209,9 +257,15 @@ export interface Column {
   readonly cellValNum: number | null;
   /** The number of cells. */
   readonly length: number;
-  /** The values of all cells, back to back. The bytes of strings in ASCII and UTF-8 are a `Uint8Array`. */
+  /**
+   * The values of all cells, back to back. The bytes of strings in ASCII and UTF-8 are a
+   * `Uint8Array`.
+   */
   readonly values: TypedArray;
-  /** Where cells begin in `values`, and where the last one ends; null where all cells have as many values. */
+  /**
+   * Where cells begin in `values`, and where the last one ends; null where all cells have as many
+   * values.
+   */
   readonly offsets: Uint32Array | null;
   /** One byte a cell, of which 0 is null; null where no cell can be. */
   readonly validity: Uint8Array | null;
@@ -228,11 +282,17 @@ export interface Column {
 export interface Cells {
   /** The number of cells. */
   readonly length: number;
-  /** The number of cells along each dimension, of a dense box in row- or column-major order; null otherwise. */
+  /**
+   * The number of cells along each dimension, of a dense box in row- or column-major order; null
+   * otherwise.
+   */
   readonly shape: number[] | null;
   readonly order: Order;
   readonly columns: Column[];
-  /** One byte a cell, of which 0 is not selected; null unless it was asked for, and for sparse arrays. */
+  /**
+   * One byte a cell, of which 0 is not selected; null unless it was asked for, and for sparse
+   * arrays.
+   */
   readonly selected: Uint8Array | null;
   /** What the query cost. */
   readonly stats: Stats;
@@ -313,12 +373,22 @@ export class TdbGroup {
 }
 
 /**
- * `not-found`: no array or group is there. `listing`: the folder has no manifest, and its bucket does not list.
- * `network`: a request failed. `corrupt`: bytes of a file are wrong. `unsupported`: this build cannot read something
- * of the array. `query`: the query does not fit the array. `closed`: the array was closed. `internal`: a fault of tdb.
+ * `not-found`: no array or group is there. `listing`: the folder has no manifest, and its bucket
+ * does not list. `network`: a request failed. `outdated`: files changed since the manifest was
+ * written. `corrupt`: bytes of a file are wrong. `unsupported`: this build cannot read something
+ * of the array. `query`: the query does not fit the array. `closed`: the array was closed.
+ * `internal`: a fault of tdb.
  */
 export type ErrorKind =
-  'not-found' | 'listing' | 'network' | 'corrupt' | 'unsupported' | 'query' | 'closed' | 'internal';
+  | 'not-found'
+  | 'listing'
+  | 'network'
+  | 'outdated'
+  | 'corrupt'
+  | 'unsupported'
+  | 'query'
+  | 'closed'
+  | 'internal';
 
 export class TdbError extends Error {
   readonly name: 'TdbError';
