@@ -264,7 +264,7 @@ fn an_encrypted_array_is_read_with_its_key_alone() {
 #[test]
 fn what_was_written_after_the_window_is_not_seen() {
     let folder = arrays().join("2.30.0/fragments_sparse");
-    let mut cells = |start: u64, end: u64| {
+    let cells = |start: u64, end: u64| {
         let mut host = Host::new(folder.clone());
         host.open_with(&json!({"start": start.to_string(), "end": end.to_string()})).unwrap();
         host.document(json!({"op": "read"}))["length"].as_u64().unwrap()
