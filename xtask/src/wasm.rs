@@ -1,10 +1,13 @@
-//! `cargo xtask wasm [--require]`: builds `tdb-wasm-reader` for WebAssembly, reads fixtures with it
-//! in Node, and prints its size.
+//! `cargo xtask wasm [--require]`: builds the modules of `tdb-wasm-reader`, puts the npm package
+//! together in `target/npm/tdb-arrays`, tests it in Node and in Chromium, and prints the
+//! sizes.
 //!
 //! The expected cells are read natively and encoded by the same crate. If the toolchain has no
 //! standard library for WebAssembly, that of Debian's packages compiles one along. Where neither is
-//! there, or no Node, the command does nothing and prints the reason; with `--require`, that is an
-//! error.
+//! there, or no Node, the command does nothing and prints the reason; where Chromium is missing, it
+//! leaves out the tests in it. With `--require`, both are errors.
+
+mod cases;
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,15 +15,23 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
-use tdb_array::{Key, Layout, OpenOptions, TimeWindow};
-
 use crate::peer;
 
 const USAGE: &str = "usage: cargo xtask wasm [--require]";
 
 const TARGET: &str = "wasm32-unknown-unknown";
-const TEST: &str = "crates/tdb-wasm-reader/tests/read.mjs";
+const TEST: &str = "crates/tdb-web/tests/node.mjs";
+/// The npm package, without its modules.
+const SOURCE: &str = "crates/tdb-web/npm";
+/// Where it is put together, below the target folder.
+const PACKAGE: &str = "npm/tdb-arrays";
+
+/// The modules: the codecs of most arrays, and all of them.
+const MODULES: [&str; 2] = ["core", "full"];
+
+/// What drives Chromium, from npm.
+const PLAYWRIGHT: &str = "playwright-core@1.57.0";
+const CHROMIUM: &str = "/usr/bin/chromium";
 
 /// Debian's toolchain (`rustc-web`, `cargo-web`), the sources of its standard library
 /// (`rust-web-src`), and a linker (`lld-19`).
@@ -29,25 +40,11 @@ const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 const DEBIAN_LIBRARY: &str = "/usr/lib/rustlib/src/rust/library/std";
 const DEBIAN_LINKER: &str = "wasm-ld-19";
 
-/// The profile for installed programs: small, and without debug information.
-const PROFILE: &str = "dist";
+/// What the module of a toolchain that compiles its standard library along is smaller by.
+const IMMEDIATE_ABORT: &str = "-Zunstable-options -Cpanic=immediate-abort";
 
-/// The fixtures that are read, and the purpose of each.
-const FIXTURES: [(&str, &str); 13] = [
-    ("1.4.0/capacity_exact", "version 1, sparse"),
-    ("1.7.7/base_dense", "version 4, dense, strings, several fragments"),
-    ("2.2.9/base_nullable_dense", "the first nullable cells"),
-    ("2.30.0/fragments_dense", "fragments that overlap, in every order and at several times"),
-    ("2.30.0/fragments_sparse", "the same of sparse cells"),
-    ("2.30.0/base_strings", "dimensions of strings and reals"),
-    ("2.30.0/nullable_types", "nullable numbers, lists and strings"),
-    ("2.30.0/hilbert_string", "cells along a Hilbert curve"),
-    ("2.30.0/deletes", "delete conditions"),
-    ("2.30.0/filter_chain_long", "gzip, zstd and lz4 in one chain"),
-    ("2.30.0/filter_chain_dd_bzip2", "double delta and bzip2"),
-    ("2.30.0/filter_webp", "images"),
-    ("2.30.0/encrypted_sparse", "encryption"),
-];
+/// The profile for modules: small, and without debug information.
+const PROFILE: &str = "web";
 
 /// Entry point: `args` are the words after `cargo xtask wasm`.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
@@ -65,14 +62,30 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         }
     };
     let root = peer::repository_root()?;
-    let module = build(&root, tools)?;
-    let folder = std::env::temp_dir().join(format!("tdb-wasm-{}", std::process::id()));
-    let result = test(&root, &module, &folder);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+    let package = target.join(PACKAGE);
+    gather(&root, &package)?;
+    for name in MODULES {
+        let module = build(&root, tools, &target, name)?;
+        copy(&module, &package.join(format!("tdb-{name}.wasm")))?;
+    }
+    let browser = match Browser::find(&target) {
+        Err(reason) if require => return Err(reason),
+        found => found,
+    };
+    let folder = target.join("npm/test");
+    cases::write(&root, &folder, &browser)?;
+    let tested = test(&root, &package, &folder.join("cases.json"));
     let cleaned =
         fs::remove_dir_all(&folder).map_err(|error| format!("cannot remove {}: {error}", folder.display()));
-    result.and(cleaned)?;
-    let bytes = fs::read(&module).map_err(|error| format!("{}: {error}", module.display()))?;
-    println!("module: {} bytes, {} with gzip", bytes.len(), gzip(&bytes)?);
+    tested.and(cleaned)?;
+    pack(&package, &target.join("npm"))?;
+    for name in MODULES {
+        let module = package.join(format!("tdb-{name}.wasm"));
+        let bytes = fs::read(&module).map_err(|error| format!("{}: {error}", module.display()))?;
+        println!("module {name}: {} bytes, {} with gzip", bytes.len(), gzip(&bytes)?);
+    }
     Ok(())
 }
 
@@ -120,7 +133,9 @@ impl ToolChain {
                 cargo
                     .env("RUSTC", DEBIAN_RUSTC)
                     .env("RUSTC_BOOTSTRAP", "1")
-                    .arg("-Zbuild-std=std,panic_abort");
+                    // A panic traps at once: nobody reads its message.
+                    .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", IMMEDIATE_ABORT)
+                    .args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
                 cargo.arg("--config").arg(format!("target.{TARGET}.linker={DEBIAN_LINKER:?}"));
                 cargo
             }
@@ -128,122 +143,97 @@ impl ToolChain {
     }
 }
 
-/// Builds the module, and returns its path.
-fn build(root: &Path, tools: ToolChain) -> Result<PathBuf, String> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+/// What the tests in a browser need.
+pub(crate) struct Browser {
+    /// The folder of playwright-core.
+    pub(crate) playwright: PathBuf,
+}
+
+impl Browser {
+    /// Chromium, and what drives it, which comes from npm once.
+    fn find(target: &Path) -> Result<Self, String> {
+        if !Path::new(CHROMIUM).exists() {
+            return Err(format!("there is no {CHROMIUM} (Debian's package chromium)"));
+        }
+        let folder = target.join("npm/playwright");
+        let playwright = folder.join("node_modules/playwright-core");
+        if !playwright.is_dir() {
+            fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+            let mut npm = Command::new("npm");
+            npm.current_dir(&folder).args(["install", "--no-save", "--no-audit", "--no-fund", "--silent"]);
+            let status = npm.args(["--prefix", ".", PLAYWRIGHT]).status();
+            if !status.is_ok_and(|status| status.success()) || !playwright.is_dir() {
+                return Err(format!("npm cannot install {PLAYWRIGHT}"));
+            }
+        }
+        Ok(Self { playwright })
+    }
+}
+
+/// Puts the package together: its files, but the modules.
+fn gather(root: &Path, package: &Path) -> Result<(), String> {
+    if package.exists() {
+        fs::remove_dir_all(package).map_err(|error| format!("{}: {error}", package.display()))?;
+    }
+    let mut folders = vec![(root.join(SOURCE), package.to_path_buf())];
+    while let Some((from, to)) = folders.pop() {
+        let failed = |error: std::io::Error| format!("{}: {error}", from.display());
+        fs::create_dir_all(&to).map_err(failed)?;
+        for entry in fs::read_dir(&from).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let copied = to.join(entry.file_name());
+            if entry.path().is_dir() {
+                folders.push((entry.path(), copied));
+            } else {
+                copy(&entry.path(), &copied)?;
+            }
+        }
+    }
+    for license in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        copy(&root.join(license), &package.join(license))?;
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    fs::copy(from, to).map(drop).map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
+}
+
+/// Builds a module, and returns its path.
+fn build(root: &Path, tools: ToolChain, target: &Path, features: &str) -> Result<PathBuf, String> {
     let status = tools
         .cargo()
         .current_dir(root)
         .args(["build", "--locked", "--quiet", "--profile", PROFILE, "--target", TARGET])
-        .args(["--package", "tdb-wasm-reader", "--features", "codecs"])
+        .args(["--package", "tdb-wasm-reader", "--features", features])
         .arg("--target-dir")
-        .arg(&target)
+        .arg(target)
         .status()
         .map_err(|error| format!("cannot run cargo: {error}"))?;
     if !status.success() {
-        return Err(format!("the module was not built: {status}"));
+        return Err(format!("the module {features} was not built: {status}"));
     }
     Ok(target.join(TARGET).join(PROFILE).join("tdb_wasm_reader.wasm"))
 }
 
-/// Writes the expected bytes, and runs Node to compare them.
-fn test(root: &Path, module: &Path, folder: &Path) -> Result<(), String> {
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let arrays: Vec<Value> =
-        FIXTURES.iter().map(|(id, _)| array(root, id, folder)).collect::<Result<_, String>>()?;
-    let cases = folder.join("cases.json");
-    write(&cases, Value::Array(arrays).to_string().as_bytes())?;
-    let status = Command::new("node")
-        .arg(root.join(TEST))
-        .arg(module)
-        .arg(&cases)
-        .status()
-        .map_err(|error| format!("cannot run node: {error}"))?;
+/// Runs Node, which compares.
+fn test(root: &Path, package: &Path, cases: &Path) -> Result<(), String> {
+    let mut node = Command::new("node");
+    let status = node.arg(root.join(TEST)).arg(root).arg(package).arg(cases).status();
+    let status = status.map_err(|error| format!("cannot run node: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{TEST} failed: {status}")) }
 }
 
-/// One fixture, in the form that the test in Node needs; the expected bytes are written to the
-/// folder.
-fn array(root: &Path, id: &str, folder: &Path) -> Result<Value, String> {
-    let fixtures = root.join("xtask/fixtures");
-    let (path, recorded) = (fixtures.join("arrays").join(id), fixtures.join(format!("expected/{id}.json")));
-    let text = fs::read_to_string(&recorded).map_err(|error| format!("{}: {error}", recorded.display()))?;
-    let json: Value =
-        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", recorded.display()))?;
-    let key = json.get("key").and_then(Value::as_str);
-    let dense = json.pointer("/schema/array_type").and_then(Value::as_str) == Some("dense");
-    let queries = json.get("queries").and_then(Value::as_array).ok_or_else(|| format!("{id}: no queries"))?;
-    // Queries of a part of the domain are left out, because the module reads everything. The query
-    // of a whole dense array contains its domain as numbers.
-    let whole = |query: &&Value| {
-        let kind = query.get("kind").and_then(Value::as_str);
-        let all = query.get("ranges").is_some_and(Value::is_null) || dense;
-        matches!(kind, Some("full" | "time-travel")) && all
-    };
-    let mut reads: Vec<Asked> = queries.iter().filter(whole).filter_map(Asked::recorded).collect();
-    // Also in every other order, whether or not it was recorded.
-    for order in [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered] {
-        let asked = Asked { window: TimeWindow::ALL, order, query: None };
-        if !reads.iter().any(|read| (read.window, read.order) == (asked.window, order)) {
-            reads.push(asked);
-        }
+/// Makes the file that npm publishes.
+fn pack(package: &Path, folder: &Path) -> Result<(), String> {
+    let mut npm = Command::new("npm");
+    npm.current_dir(package).args(["pack", "--silent", "--pack-destination"]).arg(folder);
+    let packed = npm.output().map_err(|error| format!("cannot run npm: {error}"))?;
+    if !packed.status.success() {
+        return Err(format!("npm pack failed: {}", String::from_utf8_lossy(&packed.stderr).trim()));
     }
-    let mut made = Vec::new();
-    for (number, read) in reads.iter().enumerate() {
-        let file = folder.join(format!("{}.{number}", id.replace('/', "-")));
-        // Not every array can be read in every order; the module then fails as well, and this is
-        // not compared.
-        let cells = match (read.cells(&path, key), &read.query) {
-            (Ok(cells), _) => cells,
-            (Err(_), None) => continue,
-            (Err(error), Some(query)) => return Err(format!("{id}, {query}: {error}")),
-        };
-        write(&file, &cells)?;
-        made.push(json!({
-            "start": read.window.start.to_string(), "end": read.window.end.to_string(), "order": read.order.name(),
-            "expected": file.display().to_string(), "query": read.query,
-        }));
-    }
-    Ok(json!({
-        "id": id, "folder": path.display().to_string(), "key": key, "recorded": recorded.display().to_string(),
-        "reads": made,
-    }))
-}
-
-/// One read of a whole array.
-struct Asked {
-    window: TimeWindow,
-    order: Layout,
-    /// The query in the fixture's JSON that returns the same cells.
-    query: Option<String>,
-}
-
-impl Asked {
-    fn recorded(query: &Value) -> Option<Self> {
-        let times = query.get("timestamps")?.as_array()?;
-        let time = |at: usize| times.get(at).and_then(Value::as_u64);
-        let window = TimeWindow::between(time(0).unwrap_or(0), time(1).unwrap_or(u64::MAX));
-        let name = query.get("layout")?.as_str()?;
-        let order = (0..4).filter_map(Layout::from_code).find(|order| order.name() == name)?;
-        Some(Self { window, order, query: query.get("id")?.as_str().map(str::to_owned) })
-    }
-
-    /// The cells that tdb reads natively, in the form that the module returns.
-    fn cells(&self, path: &Path, key: Option<&str>) -> Result<Vec<u8>, String> {
-        let mut options = OpenOptions::new().window(self.window);
-        if let Some(key) = key {
-            let bytes = key.as_bytes().try_into().map_err(|_| format!("a key of {} bytes", key.len()))?;
-            options = options.key(Key::new(bytes));
-        }
-        let array = options.open(path).map_err(|error| error.to_string())?;
-        let cells = array.read().order(self.order).collect().map_err(|error| error.to_string())?;
-        tdb_wasm_reader::encode(&cells).map_err(|error| error.to_string())
-    }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    fs::write(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    println!("package: {}", folder.join(String::from_utf8_lossy(&packed.stdout).trim()).display());
+    Ok(())
 }
 
 /// The number of bytes after gzip at its default level.

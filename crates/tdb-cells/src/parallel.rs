@@ -9,6 +9,10 @@ use std::thread;
 use crate::thresholds::{ITEMS_PER_JOB, MAX_QUEUED_PER_THREAD, MIN_PARALLEL_BYTES, MIN_SHARED_BYTES};
 use crate::{Error, Result};
 
+/// Whether the target has threads. Where it has none, a compiler that knows it leaves out what
+/// starts them: a twentieth of a WebAssembly module.
+const HAS_THREADS: bool = cfg!(not(target_family = "wasm"));
+
 /// The number of threads that this process may use on this machine. It is determined once, because
 /// this reads several files.
 pub fn available() -> usize {
@@ -43,7 +47,7 @@ pub fn run<J: Send, S, R: Send>(
 ) -> Result<Vec<R>> {
     let count = jobs.len();
     let workers = threads.min(count);
-    if workers <= 1 {
+    if !HAS_THREADS || workers <= 1 {
         let mut scratch = scratch();
         return jobs.into_iter().map(|job| run(job, &mut scratch)).collect();
     }
@@ -126,7 +130,7 @@ pub fn run_in_order<J: Send, S, R: Send>(
     mut sink: impl FnMut(R) -> Result<()> + Send,
 ) -> Result<()> {
     let workers = threads.min(jobs.len());
-    if workers <= 1 {
+    if !HAS_THREADS || workers <= 1 {
         let mut scratch = scratch();
         return jobs.into_iter().try_for_each(|job| sink(run(job, &mut scratch)?));
     }
@@ -207,8 +211,11 @@ pub fn run_in_order<J: Send, S, R: Send>(
 pub fn overlap<B: Send>(
     threads: usize,
     mut batches: impl Iterator<Item = Result<B>>,
-    take: impl FnMut(B) -> Result<()> + Send,
+    mut take: impl FnMut(B) -> Result<()> + Send,
 ) -> Result<()> {
+    if !HAS_THREADS {
+        return batches.try_for_each(|batch| take(batch?));
+    }
     let take = Mutex::new(take);
     let take = |batch: B| take.lock().unwrap_or_else(PoisonError::into_inner)(batch);
     let taken = Mutex::new(Ok(()));

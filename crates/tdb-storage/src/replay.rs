@@ -1,13 +1,12 @@
 //! Asynchronous storages, and synchronous code that runs on them by replay.
 //!
 //! Code that opens an array or runs a query knows nothing of futures. On an [`AsyncStorage`] it
-//! runs as a step that is repeated as often as needed ([`replay`]). Each request of the step is
-//! looked up among the answers received so far ([`ReplayStorage`]). If an answer is missing, the
-//! step fails; all requests announced so far are sent to the storage together, and the step runs
-//! again from its beginning, with the same answers as before. The stages of it that were finished
-//! are not run again (`stages`). So the same code serves synchronous and asynchronous callers,
-//! nothing blocks, and dropping the future cancels the requests.
+//! runs as a step that is repeated as often as needed ([`replay`]). Each request is looked up among
+//! the answers received so far ([`ReplayStorage`]). If one is missing, the step fails; all requests
+//! so far are sent together, and the step runs again from its beginning, without the stages that
+//! were finished (`stages`). Nothing blocks, and dropping the future cancels the requests.
 
+mod exchange;
 mod stages;
 
 use core::fmt::Debug;
@@ -25,6 +24,7 @@ use self::stages::StageLog;
 use crate::stats::Counters;
 use crate::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, error_again};
 
+pub use self::exchange::{Exchange, Fault, HostStorage, Wanted};
 pub use self::stages::{StageNumber, StageResult};
 
 /// The answers to some requests, in the order of the requests, once they have arrived.

@@ -9,21 +9,15 @@
 
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use tdb_array::TimeWindow;
 use tdb_codec::to_usize;
 
-use crate::{Session, SessionError};
+use crate::Session;
 
 static SESSION: LazyLock<Mutex<Session>> = LazyLock::new(Mutex::default);
 
 /// A panic ends the module, so a session that a panic left half-changed is never used.
 fn session() -> MutexGuard<'static, Session> {
     SESSION.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Status 0 or 1.
-fn status(request: impl FnOnce(&mut Session) -> Result<(), SessionError>) -> u32 {
-    u32::from(!session().answer(request))
 }
 
 /// An address or a length. Both have 32 bits in WebAssembly; on other targets, a value that does
@@ -45,39 +39,52 @@ pub extern "C" fn tdb_input(len: u32) -> u32 {
     session().input(length(len)).map_or(0, |input| number(input.as_mut_ptr().expose_provenance()))
 }
 
-/// Stores the input as a file: the first bytes are its key.
+/// Begins what the input asks for, whose document has this length. Returns the number of the task.
 #[unsafe(no_mangle)]
-pub extern "C" fn tdb_file(key_len: u32) -> u32 {
-    status(|session| session.file(length(key_len)))
+pub extern "C" fn tdb_begin(document_len: u32) -> u32 {
+    session().begin(length(document_len))
 }
 
-/// Stores the input as the key of an encrypted array.
+/// Goes on with a task. Returns a [`Progress`](crate::Progress).
 #[unsafe(no_mangle)]
-pub extern "C" fn tdb_key() -> u32 {
-    status(Session::key)
+pub extern "C" fn tdb_poll(task: u32) -> u32 {
+    session().poll(task).code()
 }
 
-/// Opens the array in a time window, both ends included, and reads all cells in the order with this
-/// number.
+/// Ends a task.
 #[unsafe(no_mangle)]
-pub extern "C" fn tdb_read(start: u64, end: u64, order: u32) -> u32 {
-    status(|session| session.read(TimeWindow::between(start, end), order))
+pub extern "C" fn tdb_end(task: u32) {
+    session().end(task);
 }
 
-/// The address of the output of the last request.
+/// The input is what was wanted under this number. The size is what the server says that the file
+/// has; 2^64 - 1 if it did not say.
+#[unsafe(no_mangle)]
+pub extern "C" fn tdb_give(id: u32, size: u64) {
+    session().give(id, (size != u64::MAX).then_some(size));
+}
+
+/// What was wanted under this number cannot be had, for the reason in the input; 1 if there is no
+/// such file.
+#[unsafe(no_mangle)]
+pub extern "C" fn tdb_fail(id: u32, is_missing: u32) {
+    session().fail(id, is_missing != 0);
+}
+
+/// Frees an array.
+#[unsafe(no_mangle)]
+pub extern "C" fn tdb_close(array: u32) {
+    session().close(array);
+}
+
+/// The address of the output of the last poll.
 #[unsafe(no_mangle)]
 pub extern "C" fn tdb_output() -> u32 {
     number(session().output().as_ptr().expose_provenance())
 }
 
-/// The length in bytes of the output of the last request.
+/// The length in bytes of the output of the last poll.
 #[unsafe(no_mangle)]
 pub extern "C" fn tdb_output_len() -> u32 {
     number(session().output().len())
-}
-
-/// Removes files, key, input and output.
-#[unsafe(no_mangle)]
-pub extern "C" fn tdb_clear() {
-    *session() = Session::default();
 }
