@@ -1,0 +1,339 @@
+// The panel beside the views: which field, which ranges, which time, which condition, which
+// colours.
+
+import { momentText } from './calendar.js';
+import { RAMPS } from './color.js';
+import { fresh, h, labelled, put, select } from './dom.js';
+import { plural } from './format.js';
+import { change, state } from './state.js';
+import { quoted, typeText, unitText } from './types.js';
+
+/** How long a slider must rest before its place is read, in milliseconds. */
+const REST = 160;
+
+/** A line with the marks that a slider can be at. */
+function slider({ label, at, last, text, moved, marks = [] }) {
+  const id = fresh('slider');
+  const output = h('output', { for: id, class: 'value' }, text(at));
+  let timer;
+  const input = h('input', {
+    type: 'range',
+    id,
+    min: 0,
+    max: last,
+    step: 1,
+    value: at,
+    'aria-valuetext': text(at),
+    on: {
+      input: (event) => {
+        const place = Number(event.target.value);
+        put(output, text(place));
+        event.target.setAttribute('aria-valuetext', text(place));
+        clearTimeout(timer);
+        timer = setTimeout(() => moved(place), REST);
+      },
+    },
+  });
+  input.value = at;
+  const track =
+    marks.length > 1
+      ? h(
+          'div',
+          { class: 'marks', 'aria-hidden': 'true' },
+          marks.map((part) => {
+            const mark = h('span');
+            mark.style.left = `calc(8px + ${part} * (100% - 16px))`;
+            return mark;
+          }),
+        )
+      : null;
+  return h(
+    'div',
+    { class: 'control' },
+    h('div', { class: 'row' }, h('label', { for: id }, label), output),
+    input,
+    track,
+  );
+}
+
+export class Controls {
+  /** @param history all fragments of the array, whatever the time it is shown at */
+  constructor(model, history) {
+    this.model = model;
+    this.stops = [...new Set(history.map(({ timeRange }) => timeRange[1]))].sort((a, b) => a - b);
+    this.tab = '';
+    this.element = h('form', {
+      class: 'controls',
+      'aria-label': 'What is shown',
+      on: { submit: (event) => event.preventDefault() },
+    });
+  }
+
+  /**
+   * Builds the panel anew unless one of its fields is being used: then only what it shows is stale
+   * for a moment.
+   */
+  update() {
+    const key = JSON.stringify([
+      this.tab,
+      state().field,
+      state().x,
+      state().y,
+      state().at,
+      state().where,
+      state().ramp,
+      state().cut,
+      state().lo,
+      state().hi,
+      this.model.dimensions.map(({ name }) => state()[`r.${name}`]),
+    ]);
+    if (key === this.key) return;
+    this.key = key;
+    const active = document.activeElement;
+    const place = this.element.contains(active) ? [...this.element.elements].indexOf(active) : -1;
+    if (place >= 0 && active.type === 'range') return;
+    put(this.element, this.parts());
+    if (place >= 0) this.element.elements[place]?.focus();
+  }
+
+  parts() {
+    const { tab } = this;
+    const picture = tab === 'picture';
+    return [
+      tab === 'table'
+        ? null
+        : h(
+            'div',
+            { class: 'group' },
+            this.fieldControl(picture),
+            picture ? this.axesControls() : null,
+          ),
+      this.time(),
+      this.slices(picture),
+      this.condition(),
+      picture && this.model.pair(state())?.y ? this.colors() : null,
+      this.rangesControl(picture),
+    ];
+  }
+
+  fieldControl(picture) {
+    const { model } = this;
+    const fields = picture ? model.pictured : [...model.schema.attributes, ...model.dimensions];
+    const options = fields.map((field) => [
+      field.name,
+      `${field.name || '(no name)'} (${typeText(field)})`,
+    ]);
+    if (picture && model.sparse) options.unshift(['', 'Where cells are']);
+    if (options.length === 0) return null;
+    return labelled(
+      picture ? 'Show' : 'Field',
+      select(options, state().field ?? options[0][0], (field) =>
+        change({ field, lo: null, hi: null }),
+      ),
+    );
+  }
+
+  axesControls() {
+    const able = this.model.dimensions.filter(({ name }) => this.model.axes.has(name));
+    if (able.length < 3) return null;
+    const pair = this.model.pair(state());
+    const options = able.map(({ name }) => [name, name]);
+    const swap = (name, other, value) =>
+      change({ [name]: value, [other]: value === pair[other] ? pair[name] : pair[other] });
+    return h(
+      'div',
+      { class: 'two' },
+      labelled(
+        'Across',
+        select(options, pair.x, (value) => swap('x', 'y', value)),
+      ),
+      labelled(
+        this.model.up ? 'Up' : 'Down',
+        select(options, pair.y, (value) => swap('y', 'x', value)),
+      ),
+    );
+  }
+
+  time() {
+    const { stops } = this;
+    if (stops.length < 2) return null;
+    const last = stops.length - 1;
+    const named =
+      state().at === undefined ? last : stops.findLastIndex((stop) => stop <= Number(state().at));
+    const at = Math.max(0, named);
+    const text = (place) => `${momentText(stops[place])}${place === last ? ' (latest)' : ''}`;
+    return h(
+      'div',
+      { class: 'group' },
+      slider({
+        label: 'Time',
+        at,
+        last,
+        text,
+        marks: stops.map((_, place) => place / last),
+        moved: (place) => change({ at: place === last ? null : stops[place] }),
+      }),
+      h(
+        'p',
+        { class: 'hint' },
+        `Written ${plural(stops.length, 'time')}, from ${momentText(stops[0])} on.`,
+      ),
+    );
+  }
+
+  /** A slider for each dimension of a dense array that the picture does not have. */
+  slices(picture) {
+    if (!picture || this.model.sparse) return null;
+    const pair = this.model.pair(state());
+    const others = this.model.dimensions.filter(
+      ({ name }) => this.model.axes.has(name) && name !== pair.x && name !== pair.y,
+    );
+    if (others.length === 0) return null;
+    const ranges = this.model.query(state(), { slice: true });
+    return h(
+      'div',
+      { class: 'group' },
+      others.map(({ name }) => {
+        const axis = this.model.axes.get(name);
+        const value = (place) => axis.value(axis.low + place);
+        return slider({
+          label: name,
+          at: Math.round(axis.offset(ranges[name][0]) - axis.low),
+          last: Math.max(0, axis.length - 1),
+          text: (place) => axis.text(value(place)),
+          moved: (place) => change({ [`r.${name}`]: this.model.write(name, value(place)) }),
+        });
+      }),
+    );
+  }
+
+  condition() {
+    const input = h('input', {
+      type: 'text',
+      value: state().where ?? '',
+      spellcheck: 'false',
+      autocomplete: 'off',
+      placeholder: this.example(),
+    });
+    input.addEventListener('change', () => change({ where: input.value.trim(), page: null }));
+    return h('div', { class: 'group' }, labelled('Condition', input));
+  }
+
+  example() {
+    const field = this.model.schema.attributes.find((one) => one.name);
+    return field
+      ? `${quoted(field.name)} ${this.model.pictured.includes(field) ? '> 0' : "= 'text'"}`
+      : '';
+  }
+
+  colors() {
+    const field =
+      this.model.field(state().field ?? '') ?? (this.model.sparse ? null : this.model.pictured[0]);
+    if (!field) return null;
+    const bound = (name, label) => {
+      const input = h('input', {
+        type: 'text',
+        inputmode: 'decimal',
+        value: state()[name] ?? '',
+        placeholder: 'auto',
+      });
+      input.addEventListener('change', () =>
+        change({ [name]: Number.isFinite(Number(input.value)) ? input.value.trim() : null }),
+      );
+      return labelled(label, input);
+    };
+    const box = h('input', {
+      type: 'checkbox',
+      id: fresh('cut'),
+      on: { change: (event) => change({ cut: event.target.checked ? '1' : null }) },
+    });
+    box.checked = state().cut === '1';
+    return h(
+      'details',
+      {
+        class: 'group',
+        open: Boolean(state().lo || state().hi || state().cut || state().ramp) || null,
+      },
+      h('summary', null, 'Colours'),
+      labelled(
+        'Ramp',
+        select(
+          Object.entries(RAMPS).map(([name, { text }]) => [name, text]),
+          state().ramp ?? 'viridis',
+          (ramp) => change({ ramp }),
+        ),
+      ),
+      h('div', { class: 'two' }, bound('lo', 'From'), bound('hi', 'To')),
+      h('div', { class: 'check' }, box, h('label', { for: box.id }, 'Leave out the outermost 1 %')),
+    );
+  }
+
+  rangesControl(picture) {
+    const { model } = this;
+    const chosen = model.ranges(state());
+    const set = Object.keys(chosen).length > 0;
+    const boxes = model.dimensions.map((dimension, at) => {
+      const { name } = dimension;
+      const bounds = model.nonEmpty?.[at] ?? dimension.domain;
+      const text = (value) =>
+        value === undefined || value === null
+          ? ''
+          : model.axes.has(name)
+            ? model.write(name, value)
+            : value;
+      const inputs = [0, 1].map((end) =>
+        h('input', {
+          type: 'text',
+          value: text(chosen[name]?.[end]),
+          placeholder: text(bounds?.[end]),
+          spellcheck: 'false',
+          autocomplete: 'off',
+          'aria-label': `${name}, ${end === 0 ? 'from' : 'to'}`,
+        }),
+      );
+      const apply = () => {
+        const read = inputs.map((input, end) => {
+          const value =
+            input.value.trim() === ''
+              ? (bounds?.[end] ?? null)
+              : model.axes.has(name)
+                ? model.axes.get(name).parse(input.value)
+                : input.value;
+          input.setAttribute('aria-invalid', String(value === null));
+          return value;
+        });
+        if (read.includes(null)) return;
+        const [low, high] = read[0] <= read[1] ? read : read.toReversed();
+        const usual = inputs.every((input) => input.value.trim() === '');
+        change({
+          [`r.${name}`]: usual ? null : `${model.write(name, low)}..${model.write(name, high)}`,
+          page: null,
+        });
+      };
+      inputs.forEach((input) => input.addEventListener('change', apply));
+      const unit = model.axes.get(name)?.kind === 'date' ? '' : unitText(dimension.datatype);
+      return h(
+        'div',
+        { class: 'control', role: 'group', 'aria-label': name },
+        h('span', { class: 'like-label' }, unit ? `${name} (${unit})` : name),
+        h('div', { class: 'two' }, inputs),
+      );
+    });
+    const all = () =>
+      change({
+        ...Object.fromEntries(model.dimensions.map(({ name }) => [`r.${name}`, null])),
+        page: null,
+      });
+    return h(
+      'details',
+      { class: 'group', open: !picture || null },
+      h('summary', null, set ? `Ranges (${Object.keys(chosen).length} set)` : 'Ranges'),
+      boxes,
+      h(
+        'button',
+        { type: 'button', class: 'quiet', disabled: !set, on: { click: all } },
+        'Show all',
+      ),
+    );
+  }
+}
