@@ -56,6 +56,26 @@ function slider({ label, at, last, text, moved, marks = [] }) {
   );
 }
 
+/** Gives controls the values that others of the same form have, but not the one that is in use. */
+function renew(form, other) {
+  const renewed = [...other.elements];
+  [...form.elements].forEach((control, at) => {
+    const now = renewed[at];
+    control.disabled = now.disabled;
+    if (control === document.activeElement && control.tagName === 'INPUT') return;
+    if (control.value !== now.value) control.value = now.value;
+    control.checked = now.checked;
+    for (const name of ['aria-valuetext', 'aria-invalid']) {
+      if (now.hasAttribute(name)) control.setAttribute(name, now.getAttribute(name));
+      else control.removeAttribute(name);
+    }
+  });
+  const texts = [...other.querySelectorAll('output, summary')];
+  [...form.querySelectorAll('output, summary')].forEach((element, at) => {
+    if (element.textContent !== texts[at].textContent) put(element, texts[at].textContent);
+  });
+}
+
 export class Controls {
   /** @param history all fragments of the array, whatever the time it is shown at */
   constructor(model, history) {
@@ -69,31 +89,24 @@ export class Controls {
     });
   }
 
-  /**
-   * Builds the panel anew unless one of its fields is being used: then only what it shows is stale
-   * for a moment.
-   */
+  /** Shows the state. The panel is built anew only if it has other controls: one may be in use. */
   update() {
-    const key = JSON.stringify([
+    const picture = this.tab === 'picture';
+    const form = JSON.stringify([
       this.tab,
-      state().field,
-      state().x,
-      state().y,
-      state().at,
-      state().where,
-      state().ramp,
-      state().cut,
-      state().lo,
-      state().hi,
-      this.model.dimensions.map(({ name }) => state()[`r.${name}`]),
+      this.model.pair(state()),
+      picture && Boolean(this.colored),
     ]);
-    if (key === this.key) return;
-    this.key = key;
-    const active = document.activeElement;
-    const place = this.element.contains(active) ? [...this.element.elements].indexOf(active) : -1;
-    if (place >= 0 && active.type === 'range') return;
-    put(this.element, this.parts());
-    if (place >= 0) this.element.elements[place]?.focus();
+    const parts = this.parts();
+    if (form !== this.form) put(this.element, parts);
+    else renew(this.element, h('form', null, parts));
+    this.form = form;
+  }
+
+  /** The field whose values have colours. */
+  get colored() {
+    const named = this.model.field(state().field ?? '');
+    return named ?? (this.model.sparse ? null : this.model.pictured[0]);
   }
 
   parts() {
@@ -138,8 +151,10 @@ export class Controls {
     if (able.length < 3) return null;
     const pair = this.model.pair(state());
     const options = able.map(({ name }) => [name, name]);
-    const swap = (name, other, value) =>
-      change({ [name]: value, [other]: value === pair[other] ? pair[name] : pair[other] });
+    const swap = (name, other, value) => {
+      const now = this.model.pair(state());
+      change({ [name]: value, [other]: value === now[other] ? now[name] : now[other] });
+    };
     return h(
       'div',
       { class: 'two' },
@@ -227,9 +242,7 @@ export class Controls {
   }
 
   colors() {
-    const field =
-      this.model.field(state().field ?? '') ?? (this.model.sparse ? null : this.model.pictured[0]);
-    if (!field) return null;
+    if (!this.colored) return null;
     const bound = (name, label) => {
       const input = h('input', {
         type: 'text',
@@ -272,9 +285,9 @@ export class Controls {
     const { model } = this;
     const chosen = model.ranges(state());
     const set = Object.keys(chosen).length > 0;
-    const boxes = model.dimensions.map((dimension, at) => {
+    const boxes = model.dimensions.map((dimension) => {
       const { name } = dimension;
-      const bounds = model.nonEmpty?.[at] ?? dimension.domain;
+      const [bounds, ends] = [model.bounds(name), model.ends(name, state())];
       const text = (value) =>
         value === undefined || value === null
           ? ''
@@ -284,7 +297,7 @@ export class Controls {
       const inputs = [0, 1].map((end) =>
         h('input', {
           type: 'text',
-          value: text(chosen[name]?.[end]),
+          value: text(ends[end]),
           placeholder: text(bounds?.[end]),
           spellcheck: 'false',
           autocomplete: 'off',
@@ -292,23 +305,18 @@ export class Controls {
         }),
       );
       const apply = () => {
-        const read = inputs.map((input, end) => {
-          const value =
-            input.value.trim() === ''
-              ? (bounds?.[end] ?? null)
-              : model.axes.has(name)
-                ? model.axes.get(name).parse(input.value)
-                : input.value;
-          input.setAttribute('aria-invalid', String(value === null));
-          return value;
+        const read = inputs.map((input) => {
+          const plain = input.value.trim();
+          const value = model.axes.has(name) ? model.axes.get(name).parse(plain) : plain;
+          input.setAttribute('aria-invalid', String(plain !== '' && value === null));
+          return plain === '' ? '' : value;
         });
         if (read.includes(null)) return;
-        const [low, high] = read[0] <= read[1] ? read : read.toReversed();
-        const usual = inputs.every((input) => input.value.trim() === '');
-        change({
-          [`r.${name}`]: usual ? null : `${model.write(name, low)}..${model.write(name, high)}`,
-          page: null,
-        });
+        const turned = !read.includes('') && read[0] > read[1];
+        const [low, high] = (turned ? read.toReversed() : read).map((value) =>
+          value === '' ? '' : model.write(name, value),
+        );
+        change({ [`r.${name}`]: low || high ? `${low}..${high}` : null, page: null });
       };
       inputs.forEach((input) => input.addEventListener('change', apply));
       const unit = model.axes.get(name)?.kind === 'date' ? '' : unitText(dimension.datatype);

@@ -206,7 +206,7 @@ export class Fragments {
               type: 'button',
               class: 'quiet',
               'aria-pressed': String(until === now),
-              'aria-label': `Show the array as of fragment ${at + 1}`,
+              'aria-label': `${until === now ? 'Shown' : 'Show'} as of fragment ${at + 1}`,
               on: { click: () => change({ at: until === latest ? null : until }) },
             },
             until === now ? 'Shown' : 'Show',

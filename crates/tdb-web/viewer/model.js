@@ -119,10 +119,26 @@ export class Model {
     for (const { name } of this.dimensions) {
       const text = state[`r.${name}`];
       if (!text) continue;
-      const [low, high = low] = text.split('..').map((part) => this.parse(name, part));
+      const ends = this.ends(name, state);
+      const bounds = this.bounds(name);
+      const [low, high] = ends.map((end, side) => end ?? bounds?.[side] ?? null);
       if (low !== null && high !== null && low <= high) found[name] = this.inside(name, low, high);
     }
     return found;
+  }
+
+  /** The ends of a chosen range; null where it has none, or none that is a value. */
+  ends(name, state) {
+    const text = state[`r.${name}`];
+    if (!text) return [null, null];
+    const [low, high = low] = text.split('..');
+    return [low, high].map((part) => (part === '' ? null : this.parse(name, part)));
+  }
+
+  /** Where a dimension has cells; its domain where there are none; null for strings without any. */
+  bounds(name) {
+    const at = this.dimensions.findIndex((one) => one.name === name);
+    return this.nonEmpty?.[at] ?? this.dimensions[at].currentDomain ?? this.dimensions[at].domain;
   }
 
   /** A range cut to the domain. */

@@ -5,15 +5,17 @@ import { boxRanges, places } from './cells.js';
 import { h, put } from './dom.js';
 import { bytes, count, number, roughly, valueText } from './format.js';
 import { Latest } from './latest.js';
-import { estimate, MOST_CELLS } from './sample.js';
+import { estimate } from './sample.js';
 import { state } from './state.js';
 import { cellText } from './table.js';
 import { quoted, sort } from './types.js';
 
-const MOST_SPARSE = 500000;
 /** The most tiles and bytes of a sample. */
 const SAMPLE_TILES = 64;
-const SAMPLE_BYTES = 8e6;
+const SAMPLE_BYTES = 24e6;
+/** The most cells of a sample of numbers, and of texts, which take longer. */
+const SAMPLE_CELLS = 1e6;
+const SAMPLE_NAMES = 2e5;
 const NAMES = 24;
 
 export class Values {
@@ -66,6 +68,11 @@ export class Values {
     });
   }
 
+  /** The most cells of a sample. */
+  get most() {
+    return isNamed(this.field) ? SAMPLE_NAMES : SAMPLE_CELLS;
+  }
+
   /** All of a small window of a dense array, whole tiles here and there of a large one. */
   denseSample(ranges) {
     const { model } = this;
@@ -89,26 +96,16 @@ export class Values {
       1,
     );
     const tileBytes = model.tileBytes([this.field.name]);
-    const most = Math.max(
-      1,
-      Math.min(SAMPLE_TILES, SAMPLE_BYTES / tileBytes, MOST_CELLS / tileCells),
-    );
-    if (total <= MOST_CELLS && Math.ceil(total / tileCells) <= most * 4)
+    const most = Math.max(1, Math.min(SAMPLE_TILES, SAMPLE_BYTES / tileBytes));
+    if (total <= this.most && Math.ceil(total / tileCells) <= most * 4)
       return { ranges, all: true, total };
     const each = Math.max(1, Math.floor(most ** (1 / sides.length)));
+    const side = this.most ** (1 / sides.length);
     const found = {};
     for (const { name, axis, from, to, tile, tiles } of sides) {
-      if (tiles <= each) {
-        found[name] = ranges[name];
-        continue;
-      }
-      found[name] = Array.from({ length: each }, (_, at) => {
-        // Of the tile in the middle of the n-th part.
-        const middle = from + ((to - from) * (at + 0.5)) / each;
-        const base = axis.offset(axis.first);
-        const begin = base + Math.floor((middle - base) / tile) * tile;
-        return [axis.value(Math.max(begin, from)), axis.value(Math.min(begin + tile, to) - 1)];
-      });
+      const number = Math.min(each, tiles);
+      const run = Math.max(1, Math.floor(Math.min(tile, side / number)));
+      found[name] = number * run >= to - from ? ranges[name] : runs(axis, [from, to], number, run);
     }
     return { ranges: found, all: false, total };
   }
@@ -116,9 +113,10 @@ export class Values {
   sparseSample(ranges) {
     const { model } = this;
     const total = estimate(model.fragments, model.dimensions, ranges);
-    if (total <= MOST_SPARSE) return { ranges, all: true, total };
+    const most = this.most / 2;
+    if (total <= most) return { ranges, all: true, total };
     const able = model.dimensions.filter(({ name }) => model.axes.has(name)).slice(0, 2);
-    const covered = (MOST_SPARSE / 2 / total) ** (1 / Math.max(1, able.length));
+    const covered = (most / 2 / total) ** (1 / Math.max(1, able.length));
     const found = { ...ranges };
     for (const { name } of able) {
       const axis = model.axes.get(name);
@@ -129,7 +127,7 @@ export class Values {
         covered,
       ).ranges;
     }
-    return { ranges: found, all: false, total, limit: MOST_SPARSE };
+    return { ranges: found, all: false, total, limit: most };
   }
 
   show(columns, labels, sample, ranges) {
@@ -204,20 +202,18 @@ export class Values {
     if (low === null)
       return [facts(known), h('p', { class: 'hint' }, cells === 0 ? 'No cells.' : 'No values.')];
     const axis = fieldAxis(field, low, high);
-    const offsets = [];
+    const offsets = new Float64Array(cells - nulls);
+    let kept = 0;
     for (const [column, selected] of columns) {
-      const found = places(axis, column);
-      found.forEach((offset, cell) => {
-        if (
-          (selected && !selected[cell]) ||
-          (column.validity && column.validity[cell] === 0) ||
-          !Number.isFinite(offset)
-        )
-          return;
-        offsets.push(offset);
+      places(axis, column).forEach((offset, cell) => {
+        const missing =
+          (selected && !selected[cell]) || (column.validity && column.validity[cell] === 0);
+        if (missing || !Number.isFinite(offset)) return;
+        offsets[kept] = offset;
+        kept += 1;
       });
     }
-    const sorted = Float64Array.from(offsets).sort();
+    const sorted = offsets.subarray(0, kept).sort();
     const mean = sorted.reduce((sum, offset) => sum + offset / sorted.length, 0);
     const spread = Math.sqrt(
       sorted.reduce((sum, offset) => sum + (offset - mean) ** 2 / sorted.length, 0),
@@ -306,3 +302,23 @@ const facts = (pairs) =>
       .filter(Boolean)
       .map(([name, text]) => h('div', null, h('dt', null, name), h('dd', null, text))),
   );
+
+/** Runs of cells amid equal parts of an interval, none twice; whole tiles if they fit. */
+function runs(axis, [from, to], number, run) {
+  const base = axis.offset(axis.first);
+  const tile = axis.tile === null ? 0 : Number(axis.tile);
+  const found = [];
+  let free = from;
+  for (let at = 0; at < number; at += 1) {
+    const middle = from + ((to - from) * (at + 0.5)) / number;
+    const begin =
+      run === tile
+        ? base + Math.floor((middle - base) / tile) * tile
+        : Math.floor(middle - run / 2);
+    const [low, high] = [Math.max(begin, free), Math.min(begin + run, to)];
+    if (low >= high) continue;
+    found.push([axis.value(low), axis.value(high - 1)]);
+    free = high;
+  }
+  return found;
+}

@@ -174,7 +174,7 @@ function finish() {
 
 function failed(error) {
   const box = wantsKey(error)
-    ? keyForm(error, keys.has(opened?.url ?? ''), (key) => {
+    ? keyForm(error, keys.has(absolute(asked())), (key) => {
         keys.set(absolute(asked()), key);
         finish();
         open();

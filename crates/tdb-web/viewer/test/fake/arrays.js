@@ -379,6 +379,7 @@ const object = (type, members) => ({
 const ARRAYS = {
   '/data/raster': raster,
   '/data/cube': cube,
+  '/data/slow': () => ({ ...cube(), slow: 6 }),
   '/data/huge': huge,
   '/data/points': points,
   '/data/table': table,

@@ -160,10 +160,14 @@ class TdbArray {
     return { name, datatype: 'STRING_UTF8', ordered: false, values: this.made.enumerations[name] };
   }
 
+  /** Waits as long as the requests would take; `fakeReads` counts what was begun and ended. */
   async cost(requests, bytes, signal) {
+    window.fakeReads ??= { begun: 0, ended: 0 };
+    window.fakeReads.begun += 1;
     this.total.requests += requests;
     this.total.bytes += bytes;
-    await wait(ROUND * Math.ceil(requests / 6), signal);
+    await wait(ROUND * Math.ceil(requests / 6) * (this.made.slow ?? 1), signal);
+    window.fakeReads.ended += 1;
   }
 
   async read(options = {}) {
@@ -217,6 +221,8 @@ class TdbArray {
       const selected = new Uint8Array(length).fill(1);
       const place = axes.map(() => 0);
       for (let cell = 0; cell < length; cell += 1) {
+        // The module works in a worker.
+        if (cell % 50000 === 49999) await wait(0, signal);
         const row = {};
         schema.dimensions.forEach(({ name }, at) => {
           row[name] = axes[at][place[at]];
