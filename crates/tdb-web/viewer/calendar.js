@@ -187,7 +187,8 @@ export function dateTicks(low, high, unit, most) {
       return fixedTicks(low, high, step, unit, 'second');
     }
   }
-  const step = CLOCK.find((seconds) => span / seconds <= most);
+  const least = per ? 1 : Number(SECONDS[unit]);
+  const step = CLOCK.find((seconds) => span / seconds <= most && seconds >= least);
   if (step === undefined) {
     const month = (seconds) => {
       const [y, m] = civil(Math.floor(seconds / DAY));

@@ -130,6 +130,15 @@ class Bins {
   }
 }
 
+/** At most `most` equal parts of a window; those of integers are whole. */
+function grid(axis, [from, to], most) {
+  if (!axis.discrete) return { range: [from, to], number: most };
+  const low = Math.floor(from);
+  const step = Math.max(1, Math.ceil((to - low) / most));
+  const number = Math.max(1, Math.ceil((to - low) / step));
+  return { range: [low, low + number * step], number };
+}
+
 /** Offsets of a column of coordinates; points of integers are in the middle of their cell. */
 export function places(axis, column) {
   const { values, length } = column;
@@ -173,12 +182,10 @@ export async function* sparsePlane(model, request, signal) {
     return;
   }
   const [columns, rows] = request.pixels.map((pixels) => Math.max(1, Math.round(pixels / 3)));
-  const bins = new Bins(
-    { x: window.x, y: y ? window.y : [0, 1] },
-    y ? columns : request.pixels[0],
-    y ? rows : 1,
-    Boolean(field),
-  );
+  const across = grid(model.axes.get(x), window.x, columns);
+  const up = y ? grid(model.axes.get(y), window.y, rows) : { range: [0, 1], number: 1 };
+  const place = { x: across.range, y: up.range };
+  const bins = new Bins(place, across.number, up.number, Boolean(field));
   const kept = { x: [], y: [], value: [] };
   let [cells, drawn] = [0, performance.now()];
   const answer = () => ({

@@ -153,7 +153,10 @@ export class Controls {
     const options = able.map(({ name }) => [name, name]);
     const swap = (name, other, value) => {
       const now = this.model.pair(state());
-      change({ [name]: value, [other]: value === now[other] ? now[name] : now[other] });
+      const rest = value === now[other] ? now[name] : now[other];
+      // What was a slice is an axis now, and the other way round.
+      const ranges = [value, now[name]].map((one) => [`r.${one}`, null]);
+      change({ [name]: value, [other]: rest, ...Object.fromEntries(ranges) });
     };
     return h(
       'div',

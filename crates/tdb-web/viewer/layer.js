@@ -101,12 +101,15 @@ export function shrink(values, columns, rows, mostColumns, mostRows) {
   if (wide === columns && high === rows) return { values, columns, rows };
   const sums = new Float64Array(wide * high);
   const counts = new Uint32Array(wide * high);
+  const places = Uint32Array.from({ length: columns }, (_, at) =>
+    Math.floor((at * wide) / columns),
+  );
   for (let row = 0; row < rows; row += 1) {
     const into = Math.floor((row * high) / rows) * wide;
     for (let column = 0; column < columns; column += 1) {
       const value = values[row * columns + column];
       if (value !== value) continue;
-      const at = into + Math.floor((column * wide) / columns);
+      const at = into + places[column];
       sums[at] += value;
       counts[at] += 1;
     }

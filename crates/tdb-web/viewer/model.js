@@ -191,10 +191,12 @@ export class Model {
 /** Numbers of a column for drawing: a `Float64Array`, NaN where a cell is null or not selected. */
 export function numbers(column, selected) {
   const { values, validity, length } = column;
-  const found = new Float64Array(length);
-  for (let at = 0; at < length; at += 1) {
-    const missing = (validity && validity[at] === 0) || (selected && selected[at] === 0);
-    found[at] = missing ? NaN : Number(values[at]);
+  const big = values instanceof BigInt64Array || values instanceof BigUint64Array;
+  const found = new Float64Array(big ? length : values);
+  if (big) for (let at = 0; at < length; at += 1) found[at] = Number(values[at]);
+  for (const missing of [validity, selected]) {
+    if (!missing) continue;
+    for (let at = 0; at < length; at += 1) if (missing[at] === 0) found[at] = NaN;
   }
   return found;
 }

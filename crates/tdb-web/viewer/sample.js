@@ -4,9 +4,11 @@
 import { sort, width } from './types.js';
 
 /** The most cells of one picture. */
-export const MOST_CELLS = 4e6;
+export const MOST_CELLS = 2e6;
 /** The most bytes, about, that one picture fetches without being asked. */
-export const MOST_BYTES = 24e6;
+export const MOST_BYTES = 48e6;
+/** The same for the first, coarse picture. */
+const COARSE_BYTES = 4e6;
 /** The most tiles of the first, coarse picture, and of the second. */
 export const COARSE_TILES = 36;
 export const FINE_TILES = 400;
@@ -83,7 +85,7 @@ export function densePasses({ cells, tile, pixels, tileBytes, finer = 1 }) {
   const fitting = Math.max(1, Math.floor((MOST_BYTES * finer) / tileBytes));
   const fine = plan(Math.min(FINE_TILES * finer, Math.max(fitting, 4)));
   if (fine.bytes <= SMALL_BYTES && fine.tiles <= SMALL_TILES) return [fine];
-  const coarse = plan(Math.min(COARSE_TILES, Math.max(1, fitting)));
+  const coarse = plan(Math.min(COARSE_TILES, Math.max(1, Math.floor(COARSE_BYTES / tileBytes))));
   return coarse.x === fine.x && coarse.y === fine.y ? [fine] : [coarse, fine];
 }
 

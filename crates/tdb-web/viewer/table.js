@@ -10,6 +10,8 @@ import { sort } from './types.js';
 const ROWS = 50;
 /** The most attributes that are shown without being asked for. */
 const COLUMNS = 12;
+/** Texts of more characters go over several lines. */
+const WIDE = 36;
 /** Bytes of a batch: about a page. */
 const BATCH_BYTES = 1 << 18;
 
@@ -180,8 +182,8 @@ export class Table {
             dims.has(name) && name === dimensions[0].name ? 'th' : 'td',
             {
               scope: dims.has(name) && name === dimensions[0].name ? 'row' : null,
-              class: isRight(field) ? 'right' : null,
-              title: text && text.length > 40 ? text.slice(0, 2000) : null,
+              class: isRight(field) ? 'right' : (text?.length ?? 0) > WIDE ? 'wide-cell' : 'line',
+              title: text && text.length > 400 ? text.slice(0, 2000) : null,
             },
             shown,
           );

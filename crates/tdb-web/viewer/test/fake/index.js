@@ -43,6 +43,7 @@ class Column {
   }
 
   get values() {
+    if (ArrayBuffer.isView(this.cells)) return this.cells;
     const big = typeof this.cells.find((cell) => cell !== null) === 'bigint';
     this.made ??= big
       ? BigInt64Array.from(this.cells, (cell) => cell ?? 0n)
@@ -217,7 +218,9 @@ class TdbArray {
         1,
       );
       await this.cost(tiles, tiles * 4000, signal);
-      const columns = names.map(() => new Array(length));
+      const plain = (name) =>
+        /^(FLOAT|U?INT(8|16|32))/.test(of(name).datatype) && !of(name).nullable;
+      const columns = names.map((name) => new (plain(name) ? Float64Array : Array)(length));
       const selected = new Uint8Array(length).fill(1);
       const place = axes.map(() => 0);
       for (let cell = 0; cell < length; cell += 1) {
