@@ -2,7 +2,7 @@
 // that dates and integers of 64 bits keep their last digit.
 
 import { dateTicks, parseDate } from './calendar.js';
-import { valueText } from './format.js';
+import { count, valueText } from './format.js';
 import { steps, wholeSteps } from './ticks.js';
 import { sort, unit, unitText } from './types.js';
 
@@ -21,6 +21,7 @@ export class Axis {
     this.kind = sort(dimension.datatype);
     this.discrete = this.kind !== 'real';
     this.tile = dimension.tile;
+    this.whole = dimension.whole ?? false;
     this.big = typeof bounds[0] === 'bigint';
     this.origin = bounds[0];
     this.low = 0;
@@ -37,6 +38,13 @@ export class Axis {
 
   get length() {
     return this.high - this.low;
+  }
+
+  /** Makes it longer at both ends by a share of itself. */
+  widen(share) {
+    const rim = this.length * share;
+    this.low -= rim;
+    this.high += rim;
   }
 
   /** The offset of a value: where its cell begins. */
@@ -88,7 +96,9 @@ export class Axis {
   ticks(from, to, most) {
     if (!this.discrete) {
       return {
-        ticks: steps(from, to, most).map(({ value, text }) => ({ at: value, text })),
+        ticks: steps(from, to, most)
+          .filter(({ value }) => !this.whole || Number.isInteger(value))
+          .map(({ value, text }) => ({ at: value, text: this.whole ? count(value) : text })),
         context: '',
       };
     }

@@ -33,7 +33,14 @@ export function bin(offsets, axis) {
 export function histogram(page, field, axis, { from, step, counts }) {
   const most = Math.max(1, ...counts);
   const y = new Axis(
-    { name: 'cells', datatype: 'FLOAT64', tile: null, domain: null, currentDomain: null },
+    {
+      name: 'cells',
+      datatype: 'FLOAT64',
+      whole: true,
+      tile: null,
+      domain: null,
+      currentDomain: null,
+    },
     [0, most * 1.05],
   );
   const x = axis;

@@ -5,6 +5,7 @@ import { Layer, shrink } from './layer.js';
 import { pause } from './latest.js';
 import { numbers } from './model.js';
 import { densePasses, estimate, stripes } from './sample.js';
+import { sampled } from './finer.js';
 import { roughly } from './format.js';
 
 /** The most points that are drawn one by one. */
@@ -38,7 +39,7 @@ function selection(axis, { first, cells }, step) {
 }
 
 /**
- * A plane of a dense array. Yields `{ layer, note, exact }`.
+ * A plane of a dense array. Yields `{ layer, note, coarse }`.
  * @param request `{ x, y, field, window, pixels, ranges, where, finer }`
  */
 export async function* densePlane(model, request, signal) {
@@ -80,11 +81,9 @@ export async function* densePlane(model, request, signal) {
       x: cover(xSpan, across, pass.x),
       y: cover(ySpan, down, pass.y),
     });
-    const skipped = pass.x * pass.y;
     yield {
       layer,
-      exact: pass.exact,
-      note: pass.exact ? '' : `1 of every ${roughly(skipped)} cells was read; zoom in for all.`,
+      ...sampled(pass, pass.x * pass.y),
     };
   }
 }
@@ -263,6 +262,7 @@ async function* sampledPlane(model, request, about, signal) {
       points: null,
       cells: about,
       sampled: true,
+      coarse: true,
       note:
         `About ${roughly(about)} cells; ${roughly(found)} of them, in ${number * number} places, ` +
         'were read. Zoom in for all.',

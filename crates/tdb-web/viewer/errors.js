@@ -31,6 +31,12 @@ export const wantsKey = (error) =>
   /encrypted|no key was given|needs a key|wrong key|authentication/i.test(error.message ?? '') &&
   !/not encrypted/i.test(error.message ?? '');
 
+/** The message without the file in front, which is said apart. */
+function withoutFile({ message, file }) {
+  const text = String(message ?? 'unknown error');
+  return file && text.startsWith(`${file}: `) ? text.slice(file.length + 2) : text;
+}
+
 /** An error as people need it: what is wrong, where, and what to do. */
 export function errorBox(error) {
   const facts = [];
@@ -43,7 +49,7 @@ export function errorBox(error) {
     'section',
     { class: 'error', role: 'alert' },
     h('h2', null, TITLES[error.kind] ?? 'It does not work'),
-    h('p', { class: 'message' }, String(error.message ?? error)),
+    h('p', { class: 'message' }, withoutFile(error)),
     facts.length > 0 ? h('dl', { class: 'facts' }, facts) : null,
     advice ? h('p', { class: 'hint' }, advice) : null,
   );

@@ -38,6 +38,11 @@ export class Experiment {
     return this.nodes.get(path);
   }
 
+  /** Opens what will be asked for at once, not one after another. */
+  ahead(...paths) {
+    for (const path of paths) this.node(path).catch(() => {});
+  }
+
   async names(path) {
     const node = await this.node(path);
     return node

@@ -12,6 +12,8 @@ import { change, state } from './state.js';
 const ROWS = 200;
 /** The most fragments that have colours of their own. */
 const COLORED = 12;
+/** The least side of a fragment in a picture, in pixels. */
+const LEAST = 5;
 
 export class Fragments {
   /** @param history the array with all of its fragments, whatever the time that `model` is at */
@@ -117,21 +119,19 @@ export class Fragments {
     const paint = (context, plot) =>
       boxes.forEach((box, at) => {
         if (!box) return;
-        const [left, one] = plot.place(box[0][0], box[1][0]);
-        const [right, other] = plot.place(box[0][1], box[1][1]);
-        const [top, bottom] = [Math.min(one, other), Math.max(one, other)];
+        const [left, top, wide, high] = plot.pixels(...box, LEAST);
         const shown = this.visible.has(this.fragments[at].name);
         context.fillStyle = this.color(at);
         context.strokeStyle = this.color(at);
         context.globalAlpha = shown ? 0.12 : 0.04;
-        context.fillRect(left, top, Math.max(1, right - left), Math.max(1, bottom - top));
+        context.fillRect(left, top, wide, high);
         context.globalAlpha = shown ? 1 : 0.35;
         context.lineWidth = 1.5;
         context.strokeRect(
           left + 0.75,
           top + 0.75,
-          Math.max(1, right - left - 1.5),
-          Math.max(1, bottom - top - 1.5),
+          Math.max(1, wide - 1.5),
+          Math.max(1, high - 1.5),
         );
         context.globalAlpha = 1;
       });
@@ -166,6 +166,22 @@ export class Fragments {
     return `Fragment ${at + 1} · ${momentText(one.timeRange[1])} · ${size}`;
   }
 
+  /** Where a fragment has cells, as a button that goes there. */
+  place({ nonEmptyDomain }, at) {
+    const { model } = this;
+    const sides = model.dimensions.map(({ name, datatype }, side) => {
+      const text = nonEmptyDomain[side].map((value) => boundText(value, datatype)).join(' to ');
+      return h('span', { class: 'side-of' }, `${name} ${text}`);
+    });
+    const ranges = model.dimensions.map(({ name }, side) => {
+      const [low, high] = nonEmptyDomain[side].map((value) => model.write(name, value));
+      return [`r.${name}`, `${low}..${high}`];
+    });
+    const go = () => change({ tab: null, ...Object.fromEntries(ranges) }, { push: true });
+    const label = h('span', { class: 'hidden' }, `Show fragment ${at + 1}: `);
+    return h('button', { type: 'button', class: 'link', on: { click: go } }, label, sides);
+  }
+
   table() {
     const { dimensions } = this.model;
     const latest = Math.max(...this.fragments.map(({ timeRange }) => timeRange[1]));
@@ -175,16 +191,7 @@ export class Fragments {
       const at = index + skipped;
       const dot = h('span', { class: 'dot', 'aria-hidden': 'true' });
       dot.style.background = this.color(at);
-      const where = one.nonEmptyDomain
-        ? one.nonEmptyDomain.map(([low, high], side) => {
-            const text = (value) => boundText(value, dimensions[side].datatype);
-            return h(
-              'span',
-              { class: 'side-of' },
-              `${dimensions[side].name} ${text(low)} to ${text(high)}`,
-            );
-          })
-        : 'not known';
+      const where = one.nonEmptyDomain ? this.place(one, at) : 'not known';
       const until = one.timeRange[1];
       const now = state().at === undefined ? latest : Number(state().at);
       const [from, to] = one.timeRange.map(momentText);

@@ -2,7 +2,7 @@
 
 import { sparsePlane } from './cells.js';
 import { h, put } from './dom.js';
-import { finerButton, finerOf } from './finer.js';
+import { finerButton, finerOf, sampled } from './finer.js';
 import { number, roughly } from './format.js';
 import { Latest } from './latest.js';
 import { Axis } from './axis.js';
@@ -11,12 +11,12 @@ import { Plot } from './plot.js';
 import { densePasses } from './sample.js';
 import { change, state } from './state.js';
 
-const valueAxis = (name, low, high) => {
+const valueAxis = (name, low, high, whole = false) => {
   const rim = high > low ? (high - low) * 0.06 : Math.abs(low) * 0.5 || 1;
-  return new Axis({ name, datatype: 'FLOAT64', tile: null, domain: null, currentDomain: null }, [
-    low - rim,
-    high + rim,
-  ]);
+  return new Axis(
+    { name, datatype: 'FLOAT64', whole, tile: null, domain: null, currentDomain: null },
+    [low - rim, high + rim],
+  );
 };
 
 export class Line {
@@ -80,13 +80,13 @@ export class Line {
       pixels: [Math.round(this.plot.width || 600), 1],
     };
     this.latest.run(async (signal, tell) => {
-      for await (const { layer, points, note = '' } of this.model.sparse
+      for await (const { layer, points, note = '', coarse = false } of this.model.sparse
         ? sparsePlane(this.model, request, signal)
         : dense(this.model, request, signal)) {
         this.layer = layer;
         this.points = this.field ? points : null;
         this.scale();
-        put(this.note, note, note ? [' ', finerButton()] : null);
+        put(this.note, note, coarse ? [' ', finerButton()] : null);
         tell();
       }
     });
@@ -101,7 +101,7 @@ export class Line {
     }
     if (!(low <= high)) [low, high] = [0, 1];
     if (!this.field) low = 0;
-    const y = valueAxis(this.field?.name ?? 'cells', low, high);
+    const y = valueAxis(this.field?.name ?? 'cells', low, high, !this.field);
     if (!this.field) y.low = 0;
     this.plot.y = y;
     this.plot.window = { x: this.plot.window.x, y: [y.low, y.high] };
@@ -215,7 +215,7 @@ async function* dense(model, { x, field, window, ranges, where, finer, pixels },
     if (!isOrdered(model.field(field))) delete layer.lows;
     yield {
       layer,
-      note: pass.exact ? '' : `1 of every ${roughly(pass.x)} cells was read; zoom in for all.`,
+      ...sampled(pass, pass.x),
     };
   }
 }

@@ -4,6 +4,9 @@ import { Axis } from './axis.js';
 import { cellBytes, storedShare } from './sample.js';
 import { isNumeric, sort } from './types.js';
 
+/** The share of a line of points that is free at both of its ends. */
+const RIM = 0.02;
+
 export class Model {
   /** Asks an array for what every view needs. */
   static async of(array, signal) {
@@ -23,8 +26,11 @@ export class Model {
     this.axes = new Map();
     this.dimensions.forEach((dimension, at) => {
       const bounds = nonEmpty?.[at] ?? dimension.currentDomain ?? dimension.domain;
-      if (bounds && typeof bounds[0] !== 'string')
-        this.axes.set(dimension.name, new Axis(dimension, bounds));
+      if (!bounds || typeof bounds[0] === 'string') return;
+      const axis = new Axis(dimension, bounds);
+      // Points are not at the edge.
+      if (this.sparse) axis.widen(RIM);
+      this.axes.set(dimension.name, axis);
     });
     this.enumerations = new Map();
     this.share = storedShare(this.schema, fragments);

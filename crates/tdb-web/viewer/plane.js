@@ -15,6 +15,9 @@ import { sort } from './types.js';
 
 /** Layers that stay, so that a movement shows at once what is known. */
 const KEPT = 4;
+/** The most outlines of fragments, and the least side of one in pixels. */
+const MOST_FOOTPRINTS = 200;
+const LEAST = 6;
 
 export class Plane {
   constructor(page, model) {
@@ -157,8 +160,11 @@ export class Plane {
         ? `${count(this.answer.cells)} cells in this window.`
         : '';
     const more = this.answer?.note ?? '';
-    const text = found ? [cells, more].filter(Boolean).join(' ') : 'No cells are written here.';
-    put(this.note, text, more ? [' ', finerButton()] : null);
+    const outlined = this.footprints().length > 0;
+    const none = outlined ? 'No cell that was read is written.' : 'No cells are written here.';
+    const text = found ? [cells, more].filter(Boolean).join(' ') : none;
+    const marks = outlined ? ' Outlines: where cells are written.' : '';
+    put(this.note, text, marks, this.answer?.coarse ? [' ', finerButton()] : null);
     this.plot.repaint();
   }
 
@@ -198,6 +204,29 @@ export class Plane {
       return;
     }
     for (const layer of this.layers) layer.draw(context, plot, this.colors);
+    context.strokeStyle = 'rgb(217 72 1)';
+    context.lineWidth = 1.5;
+    for (const { x, y } of this.footprints()) {
+      context.strokeRect(...plot.pixels(x, y, LEAST));
+    }
+  }
+
+  /** Where a coarse picture of a dense array may have missed what is written. */
+  footprints() {
+    const { model, plot } = this;
+    if (model.sparse || !this.answer?.coarse || model.fragments.length > MOST_FOOTPRINTS) return [];
+    const whole = {
+      x: plot.window.x[1] - plot.window.x[0],
+      y: plot.window.y[1] - plot.window.y[0],
+    };
+    const side = (axis, domain) => {
+      const [low, high] = domain[model.dimensions.findIndex(({ name }) => name === axis.name)];
+      return [axis.offset(low), axis.offset(high) + 1];
+    };
+    return model.fragments
+      .filter(({ nonEmptyDomain }) => nonEmptyDomain)
+      .map(({ nonEmptyDomain: domain }) => ({ x: side(plot.x, domain), y: side(plot.y, domain) }))
+      .filter(({ x, y }) => (x[1] - x[0]) * (y[1] - y[0]) < (whole.x * whole.y) / 4);
   }
 
   dots(context, plot) {

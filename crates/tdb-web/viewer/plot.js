@@ -137,6 +137,23 @@ export class Plot {
     ];
   }
 
+  /**
+   * The pixels of a box of offsets, `[left, top, width, height]`: at least `least` on a side, and
+   * inside the field if the box meets its edge.
+   */
+  pixels(x, y, least) {
+    const [[left, one], [right, other]] = [this.place(x[0], y[0]), this.place(x[1], y[1])];
+    const side = (from, to, room) => {
+      const long = Math.max(least, to - from);
+      const begin = (from + to - long) / 2;
+      if (long > least || to < 0 || from > room) return [begin, long];
+      return [between(begin, 1, room - long - 1), long];
+    };
+    const [begin, wide] = side(left, right, this.width);
+    const [top, high] = side(Math.min(one, other), Math.max(one, other), this.height);
+    return [begin, top, wide, high];
+  }
+
   /** The offsets of a pixel of the field. */
   offsets(left, top) {
     const along = ([from, to], part) => from + (to - from) * part;

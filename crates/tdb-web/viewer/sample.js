@@ -80,6 +80,7 @@ export function densePasses({ cells, tile, pixels, tileBytes, finer = 1 }) {
       tiles: met,
       bytes: met * tileBytes,
       exact: x.step === 1 && y.step === 1,
+      fine: x.step <= Math.ceil(cells[0] / pixels[0]) && y.step <= Math.ceil(cells[1] / pixels[1]),
     };
   };
   const fitting = Math.max(1, Math.floor((MOST_BYTES * finer) / tileBytes));

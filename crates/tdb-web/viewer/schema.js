@@ -11,7 +11,7 @@ function filtersText(filters) {
   return filters
     .map(({ name, ...options }) => {
       const set = Object.entries(options)
-        .filter(([, value]) => value !== null && typeof value !== 'object')
+        .filter(([, value]) => value !== null && value !== -1 && typeof value !== 'object')
         .map(([key, value]) => `${key.replaceAll('_', ' ')} ${value}`);
       return set.length === 0 ? name : `${name} (${set.join(', ')})`;
     })

@@ -68,6 +68,7 @@ export class Embedding {
     }
     this.latest.run(async (signal, tell) => {
       const { experiment } = this;
+      experiment.ahead('obs', 'ms');
       this.choices ??= await experiment.embeddings();
       if (this.choices.length === 0) {
         put(
@@ -83,6 +84,9 @@ export class Embedding {
       const chosen =
         this.choices.find(({ measurement, name }) => `${measurement}/${name}` === state().emb) ??
         usual;
+      const { measurement } = chosen;
+      experiment.ahead(`ms/${measurement}/X`, `ms/${measurement}/obsm/${chosen.name}`);
+      if (state().gene) experiment.ahead(`ms/${measurement}/var`);
       const components = (state().comp ?? '0,1').split(',').map(Number);
       const key = JSON.stringify([chosen, components]);
       if (this.key !== key) {

@@ -169,10 +169,11 @@ export class Table {
         this.fields.map((name) => {
           const field = this.model.field(name);
           const column = cells.column(name);
-          const text = cellText(column, cell, labels.get(name));
+          const written = dims.has(name) || !cells.selected || cells.selected[cell] === 1;
+          const text = written ? cellText(column, cell, labels.get(name)) : null;
           const shown =
             text === null
-              ? h('span', { class: 'null' }, 'null')
+              ? h('span', { class: 'null' }, written ? 'null' : 'not written')
               : text === ''
                 ? h('span', { class: 'null' }, 'empty')
                 : text.length > 400
