@@ -70,7 +70,11 @@ export const plural = (value, word) => `${count(value)} ${word}${Number(value) =
 
 /** A bound as text: real numbers with about six digits. */
 export const boundText = (value, datatype) =>
-  sort(datatype) === 'real' ? number(Number(value.toPrecision(6))) : valueText(value, datatype);
+  value === ''
+    ? '(empty)'
+    : sort(datatype) === 'real'
+      ? number(Number(value.toPrecision(6)))
+      : valueText(value, datatype);
 
 /** A value of a datatype as text; `null` for null. */
 export function valueText(value, datatype) {

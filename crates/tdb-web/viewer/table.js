@@ -3,7 +3,7 @@
 import { fresh, h, put } from './dom.js';
 import { count, plural, roughly } from './format.js';
 import { Latest } from './latest.js';
-import { pieces } from './sample.js';
+import { estimate, pieces } from './sample.js';
 import { change, state } from './state.js';
 import { sort } from './types.js';
 
@@ -12,6 +12,8 @@ const ROWS = 50;
 const COLUMNS = 12;
 /** Texts of more characters go over several lines. */
 const WIDE = 36;
+/** Up to so many cells are read at once. */
+const FEW = 5000;
 /** Bytes of a batch: about a page. */
 const BATCH_BYTES = 1 << 18;
 
@@ -100,15 +102,20 @@ export class Table {
     if (!this.stream || this.stream.dropped > start) {
       this.stream?.controller.abort();
       const controller = new AbortController();
-      const batches = this.model.array.batches({
+      const few =
+        this.model.sparse && estimate(this.model.fragments, this.model.dimensions, ranges) <= FEW;
+      const query = {
         fields: this.fields,
         ranges,
         where: where || undefined,
         order: this.model.sparse ? 'global-order' : 'row-major',
         selection: true,
-        batchBytes: BATCH_BYTES,
         signal: controller.signal,
-      });
+      };
+      // One read of all makes fewer requests than batches.
+      const batches = few
+        ? once(this.model.array.read(query))
+        : this.model.array.batches({ ...query, batchBytes: BATCH_BYTES });
       this.stream = {
         controller,
         iterator: batches[Symbol.asyncIterator](),
@@ -282,6 +289,10 @@ export class Table {
     this.latest.stop();
     this.stream?.controller.abort();
   }
+}
+
+async function* once(promise) {
+  yield await promise;
 }
 
 const isRight = (field) =>
