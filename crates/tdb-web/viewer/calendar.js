@@ -1,6 +1,8 @@
 // Dates and times of TileDB: integers that count a unit since 1970. Years reach farther than those
 // of `Date`.
 
+import { roundStep } from './ticks.js';
+
 /** How many of each unit are in a second, and how many seconds are in one. */
 const PER_SECOND = {
   SEC: 1n,
@@ -227,7 +229,7 @@ function fixedTicks(low, high, step, unit, detail, from = 0n) {
 
 function monthTicks(from, to, most, back, unit, low, high) {
   const fits = (months) => (to - from) / months <= most && (unit !== 'YEAR' || months % 12 === 0);
-  const step = MONTHS.find(fits) ?? MONTHS.at(-1);
+  const step = MONTHS.find(fits) ?? 12 * roundStep((to - from) / 12 / most);
   const ticks = [];
   for (let months = Math.ceil(from / step) * step; months <= to; months += step) {
     const value = back(months);

@@ -25,8 +25,11 @@ export class Model {
     this.dimensions = this.schema.dimensions;
     this.axes = new Map();
     this.dimensions.forEach((dimension, at) => {
-      const bounds = nonEmpty?.[at] ?? dimension.currentDomain ?? dimension.domain;
-      if (!bounds || typeof bounds[0] === 'string') return;
+      // Coordinates may be NaN or infinite: what holds them cannot be drawn.
+      const bounds = [nonEmpty?.[at], dimension.currentDomain, dimension.domain].find(
+        (one) => one && one.every((end) => typeof end !== 'string' && Number.isFinite(Number(end))),
+      );
+      if (!bounds) return;
       const axis = new Axis(dimension, bounds);
       // Points are not at the edge.
       if (this.sparse) axis.widen(RIM);
@@ -162,14 +165,13 @@ export class Model {
   query(state, { slice = false } = {}) {
     const chosen = this.ranges(state);
     const pair = slice ? this.pair(state) : null;
-    this.dimensions.forEach(({ name }, at) => {
-      if (chosen[name]) return;
-      const bounds = this.nonEmpty?.[at];
-      if (!bounds) return;
-      if (pair && !this.sparse && name !== pair.x && name !== pair.y)
-        chosen[name] = [bounds[0], bounds[0]];
-      else if (!this.sparse) chosen[name] = bounds;
-    });
+    if (this.sparse) return chosen;
+    for (const { name } of this.dimensions) {
+      if (chosen[name]) continue;
+      const bounds = this.bounds(name);
+      const apart = pair && name !== pair.x && name !== pair.y;
+      chosen[name] = apart ? [bounds[0], bounds[0]] : bounds;
+    }
     return chosen;
   }
 

@@ -390,6 +390,18 @@ async function start({ page, open, still, hash, picture, accessible }) {
   assert.equal((await hash()).url, '/data/points');
 }
 
+/** An array into which nothing has been written. */
+async function empty({ page, open, still, picture }) {
+  await open('url=/data/empty');
+  assert.match(await text(page, '.note'), /No cells are written here/);
+  await picture();
+  for (const tab of ['Table', 'Values', 'Fragments', 'Schema']) {
+    await page.getByRole('tab', { name: tab }).click();
+    await still();
+    assert.equal(await page.locator('.error').count(), 0, tab);
+  }
+}
+
 /** At 200 % nothing is wider than the window. */
 async function large({ page, open, picture }) {
   const { width, height } = page.viewportSize();
@@ -431,6 +443,7 @@ export const cases = {
   damaged,
   huge,
   hostile,
+  empty,
   large,
   outdated,
 };

@@ -55,6 +55,12 @@ test('ticks of dates are round and inside', () => {
     [-(10n ** 6n), 10n ** 6n, 'DAY'],
     [5n, 5n, 'MS'],
     [0n, 3n, 'MONTH'],
+    [-(2n ** 63n), 2n ** 63n - 1n, 'YEAR'],
+    [-(2n ** 63n), 2n ** 63n - 1n, 'MONTH'],
+    [-(2n ** 63n), 2n ** 63n - 1n, 'DAY'],
+    [-(2n ** 63n), 2n ** 63n - 1n, 'WEEK'],
+    [-(2n ** 63n), 2n ** 63n - 1n, 'SEC'],
+    [-(2n ** 63n), 2n ** 63n - 1n, 'AS'],
   ]) {
     for (const { value } of dateTicks(low, high, unit, 6).ticks) {
       assert.ok(low <= value && value <= high, `${unit} ${value}`);

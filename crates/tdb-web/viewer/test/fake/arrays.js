@@ -379,6 +379,12 @@ const object = (type, members) => ({
 const ARRAYS = {
   '/data/raster': raster,
   '/data/cube': cube,
+  '/data/empty': () => ({
+    ...raster(),
+    nonEmpty: null,
+    fragments: [],
+    cell: () => ({ empty: true, height: 0 }),
+  }),
   '/data/slow': () => ({ ...cube(), slow: 6 }),
   '/data/huge': huge,
   '/data/points': points,
