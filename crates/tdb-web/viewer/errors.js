@@ -6,6 +6,7 @@ const TITLES = {
   'not-found': 'No array or group is there',
   listing: 'The folder cannot be listed',
   network: 'A request failed',
+  outdated: 'The published state is older than the array',
   corrupt: 'The array is damaged',
   unsupported: 'This page cannot read it',
   query: 'The query does not fit the array',
@@ -22,6 +23,7 @@ const ADVICE = {
   network:
     'If the array is on another server than this page, that server must allow it (CORS), and ' +
     'answer requests with ranges.',
+  outdated: 'Load the page anew; if that does not help, run “tdb publish” again.',
   corrupt: 'The other files of the array may be well. “tdb verify” lists all that is wrong.',
   internal: 'Please report it, with the address of the array if it is public.',
 };

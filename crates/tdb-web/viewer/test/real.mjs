@@ -217,6 +217,9 @@ if (exists('made/soma')) {
   };
 }
 
+// The first opening loads and compiles the module.
+await open('sql_grid');
+slowest.milliseconds = 0;
 for (const [name, run] of Object.entries(tests)) {
   try {
     await run();
