@@ -202,7 +202,7 @@ impl Making<'_> {
         let side = Side { count: side.count, chunk: COORDINATE_CHUNK.min(side.count) };
         let source = Source::Coordinates(Coordinates { dimension: at, side });
         let own = attributes::of_field(&self.metadata, &dimension.name, true);
-        let node = self.node(content, &[dimension.name.clone()], source, own);
+        let node = self.node(content, core::slice::from_ref(&dimension.name), source, own);
         self.add(&dimension.name, node);
     }
 
@@ -244,7 +244,7 @@ impl Making<'_> {
             let sides = fitted(vec![*side], &shown);
             let field = attribute.name.clone();
             let source = Source::Grid(Grid { label: Some(label.name.clone()), field, sides });
-            let node = self.node(content, &[dimension.name.clone()], source, Map::new());
+            let node = self.node(content, core::slice::from_ref(&dimension.name), source, Map::new());
             self.add(&label.name, node);
             names.push(label.name.clone());
         }
