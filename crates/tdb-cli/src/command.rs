@@ -21,6 +21,7 @@ use crate::meta::MetaArgs;
 use crate::objects::{LsArgs, MvArgs, RmArgs};
 use crate::place::StoreArgs;
 use crate::publish::PublishArgs;
+use crate::publish::serve::ServeArgs;
 use crate::read::ReadArgs;
 use crate::shell::{self, CompletionsArgs, ManArgs};
 use crate::show::ShowArgs;
@@ -65,6 +66,7 @@ pub(crate) enum Command {
     Consolidate(ConsolidateArgs),
     Vacuum(VacuumArgs),
     Publish(PublishArgs),
+    Serve(ServeArgs),
     Ls(LsArgs),
     Rm(RmArgs),
     Mv(MvArgs),
@@ -86,7 +88,8 @@ impl Command {
             | Self::Export(_)
             | Self::Sql(_)
             | Self::Browse(_)
-            | Self::Cluster(_) => true,
+            | Self::Cluster(_)
+            | Self::Serve(_) => true,
             Self::Group(args) => args.change.is_none(),
             Self::Meta(args) => args.change.is_none(),
             _ => false,

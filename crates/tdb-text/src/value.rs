@@ -111,7 +111,7 @@ pub fn interval_text(dimension: &Dimension, low: &[u8], high: &[u8]) -> String {
 }
 
 /// Bytes of a text type as text; `None` if they are not text.
-fn text_of(datatype: Datatype, bytes: &[u8]) -> Option<String> {
+pub fn text_of(datatype: Datatype, bytes: &[u8]) -> Option<String> {
     match datatype.physical() {
         Physical::U16 => {
             let (units, []) = bytes.as_chunks::<2>() else { return None };

@@ -60,6 +60,7 @@ mod screens;
 // It interrupts a query with the program `timeout`, which not every Unix has.
 #[cfg(all(target_os = "linux", feature = "sql"))]
 mod second_hour;
+mod serve;
 mod shells;
 mod show;
 mod sql;

@@ -378,6 +378,29 @@ pub(super) const LAYERS: &[Layers] = &[
         upward: &[],
     },
     Layers {
+        package: "tdb-zarr",
+        modules: &[
+            "error",
+            "thresholds",
+            "options",
+            "base64",
+            "form",
+            // Where chunks come from.
+            "chunk",
+            "grid",
+            "column",
+            // Nodes, their documents and keys.
+            "node",
+            "document",
+            "key",
+            "attributes",
+            "described",
+            "hierarchy",
+            "group",
+        ],
+        upward: &[],
+    },
+    Layers {
         package: "tdb-arrow",
         modules: &[
             "options",

@@ -1,0 +1,168 @@
+//! Answers to requests.
+
+use std::io;
+
+use bytes::Bytes;
+use tdb_zarr::Span;
+
+use super::range;
+use super::request::{Refused, Request};
+use super::site::Site;
+
+/// An answer: a status, headers, and where its body comes from.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// The status.
+    pub(super) status: u16,
+    /// Headers besides those that every answer has.
+    pub(super) headers: Vec<(&'static str, String)>,
+    /// The body; not sent if `HEAD` was asked.
+    pub(super) body: Body,
+}
+
+/// Where a body comes from.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// Memory.
+    Bytes(Bytes),
+    /// So many bytes of a file, from an offset on.
+    File(String, u64, u64),
+}
+
+/// What is there to be sent, before a range is taken of it.
+struct Found {
+    size: u64,
+    body: Body,
+    kind: &'static str,
+}
+
+impl Answer {
+    /// A text about why there is nothing else.
+    pub(super) fn refused((status, why): Refused) -> Self {
+        let headers = vec![("Content-Type", "text/plain; charset=utf-8".to_owned())];
+        Self { status, headers, body: Body::Bytes(Bytes::from(format!("{why}\n"))) }
+    }
+
+    /// The number of bytes of the body.
+    pub(super) fn len(&self) -> u64 {
+        match &self.body {
+            Body::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            Body::File(_, _, len) => *len,
+        }
+    }
+
+    /// The word for the status.
+    pub(super) const fn reason(&self) -> &'static str {
+        match self.status {
+            200 => "OK",
+            204 => "No Content",
+            206 => "Partial Content",
+            400 => "Bad Request",
+            403 => "Forbidden",
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            416 => "Range Not Satisfiable",
+            421 => "Misdirected Request",
+            431 => "Request Header Fields Too Large",
+            503 => "Service Unavailable",
+            505 => "HTTP Version Not Supported",
+            _ => "Internal Server Error",
+        }
+    }
+}
+
+impl Site {
+    /// The answer to a request.
+    pub(super) fn answer(&self, request: &Request) -> Answer {
+        let origin = match self.admit(request) {
+            Ok(origin) => origin,
+            Err(refused) => return Answer::refused(refused),
+        };
+        let mut answer = match request.method.as_str() {
+            "GET" | "HEAD" => self.found(request).unwrap_or_else(Answer::refused),
+            "OPTIONS" if origin.is_some() => preflight(request),
+            _ => {
+                let mut answer = Answer::refused((405, "arrays can only be read here"));
+                answer.headers.push(("Allow", "GET, HEAD".to_owned()));
+                answer
+            }
+        };
+        answer.headers.push(("Vary", "Origin".to_owned()));
+        if let Some(origin) = origin {
+            answer.headers.push(("Access-Control-Allow-Origin", origin.to_owned()));
+            answer.headers.push((
+                "Access-Control-Expose-Headers",
+                "Accept-Ranges, Content-Length, Content-Range".to_owned(),
+            ));
+        }
+        answer
+    }
+
+    /// What a path names, or the range of it that is asked for.
+    fn found(&self, request: &Request) -> Result<Answer, Refused> {
+        let nothing = (404, "there is nothing here");
+        let key = request.path.get(2..).map(|parts| parts.join("/")).ok_or(nothing)?;
+        let found = match request.path.get(1).map(String::as_str) {
+            Some("files") => self.file(key)?,
+            Some("zarr") => self.shown(&key)?,
+            _ => return Err(nothing),
+        };
+        let mut headers =
+            vec![("Content-Type", found.kind.to_owned()), ("Accept-Ranges", "bytes".to_owned())];
+        let Some(asked) = request.header("range") else {
+            return Ok(Answer { status: 200, headers, body: found.body });
+        };
+        let Some((start, len)) = range::parse(asked, found.size) else {
+            let mut answer = Answer::refused((416, "this is not one range of bytes that there are"));
+            answer.headers.push(("Content-Range", format!("bytes */{}", found.size)));
+            return Ok(answer);
+        };
+        headers.push(("Content-Range", format!("bytes {start}-{}/{}", start + len - 1, found.size)));
+        let body = match found.body {
+            Body::Bytes(bytes) => {
+                let end = usize::try_from(start + len).map_err(|_| nothing)?;
+                Body::Bytes(bytes.slice(usize::try_from(start).map_err(|_| nothing)?..end))
+            }
+            Body::File(key, ..) => Body::File(key, start, len),
+        };
+        Ok(Answer { status: 206, headers, body })
+    }
+
+    /// A file of the array or group.
+    fn file(&self, key: String) -> Result<Found, Refused> {
+        match self.storage.size(&key) {
+            Ok(size) => Ok(Found { size, body: Body::File(key, 0, size), kind: "application/octet-stream" }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err((404, "there is no such file")),
+            Err(_) => Err((404, "there is no file that can be read here")),
+        }
+    }
+
+    /// A key of the Zarr view.
+    fn shown(&self, key: &str) -> Result<Found, Refused> {
+        let bytes = self.hierarchy.get(key, Span::All);
+        let bytes = bytes.map_err(|_| (500, "the cells of this chunk cannot be read"))?;
+        let bytes = bytes.ok_or((404, "there is no such key"))?;
+        let name = key.rsplit('/').next().unwrap_or(key);
+        let is_document = name == "zarr.json" || name.starts_with(".z");
+        let kind = if is_document { "application/json" } else { "application/octet-stream" };
+        let size = u64::try_from(bytes.len()).map_err(|_| (500, "the chunk is too large"))?;
+        Ok(Found { size, body: Body::Bytes(bytes), kind })
+    }
+}
+
+/// The answer to a browser that asks what a page of an allowed origin may do.
+fn preflight(request: &Request) -> Answer {
+    let asked = request.header("access-control-request-method");
+    if !matches!(asked, Some("GET" | "HEAD")) {
+        return Answer::refused((403, "arrays can only be read here"));
+    }
+    let mut headers = vec![
+        ("Access-Control-Allow-Methods", "GET, HEAD".to_owned()),
+        ("Access-Control-Allow-Headers", "Range".to_owned()),
+        ("Access-Control-Max-Age", "600".to_owned()),
+    ];
+    if request.header("access-control-request-private-network") == Some("true") {
+        headers.push(("Access-Control-Allow-Private-Network", "true".to_owned()));
+    }
+    Answer { status: 204, headers, body: Body::Bytes(Bytes::new()) }
+}

@@ -1,0 +1,266 @@
+//! `tdb serve`: what it answers, and what it refuses.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::common::{fixture, refused, text};
+
+const QUICKSTART: &str = "2.30.0/quickstart";
+
+/// A server that runs until it is dropped.
+struct Server {
+    child: Child,
+    port: u16,
+    token: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// An answer: status, headers in lower case, body.
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl Server {
+    fn start(object: &Path, options: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tdb"));
+        command.arg("serve").arg(object).args(options).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut next = || lines.next().unwrap().unwrap();
+        assert!(next().starts_with("serving "));
+        let files = next();
+        let address = files.strip_prefix("files: http://127.0.0.1:").unwrap();
+        let (port, path) = address.split_once('/').unwrap();
+        let token = path.strip_suffix("/files/").unwrap().to_owned();
+        assert_eq!(next(), format!("zarr:  http://127.0.0.1:{port}/{token}/zarr/"));
+        Self { port: port.parse().unwrap(), child, token }
+    }
+
+    /// Sends bytes, and reads everything until the server ends the connection.
+    fn send(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(bytes).unwrap();
+        let mut received = Vec::new();
+        // A server that refuses a head before it has read all of it may reset the connection.
+        let _ = stream.read_to_end(&mut received);
+        received
+    }
+
+    /// The answer to a request for a path, with these headers and a right `Host` unless they have
+    /// one.
+    fn ask(&self, method: &str, path: &str, headers: &[&str]) -> Answer {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.iter().any(|header| header.starts_with("Host:")) {
+            head.push_str(&format!("Host: 127.0.0.1:{}\r\n", self.port));
+        }
+        headers.iter().for_each(|header| head.push_str(&format!("{header}\r\n")));
+        answer(&self.send(format!("{head}\r\n").as_bytes()))
+    }
+
+    /// The answer to a request below the token.
+    fn get(&self, path: &str, headers: &[&str]) -> Answer {
+        self.ask("GET", &format!("/{}/{path}", self.token), headers)
+    }
+}
+
+fn answer(received: &[u8]) -> Answer {
+    let end = received.windows(4).position(|bytes| bytes == b"\r\n\r\n").expect("a head");
+    let head = str::from_utf8(&received[..end]).unwrap();
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let header = |line: &str| {
+        let (name, value) = line.split_once(": ").unwrap();
+        (name.to_lowercase(), value.to_owned())
+    };
+    Answer { status, headers: lines.map(header).collect(), body: received[end + 4..].to_vec() }
+}
+
+/// The path of a file below an array.
+fn some_file(array: &Path) -> String {
+    let fragments = array.join("__fragments");
+    let fragment = fs::read_dir(fragments).unwrap().next().unwrap().unwrap().file_name();
+    format!("__fragments/{}/a0.tdb", fragment.into_string().unwrap())
+}
+
+#[test]
+fn files_are_served_with_ranges() {
+    let array = fixture(QUICKSTART);
+    let server = Server::start(&array, &[]);
+    let key = some_file(&array);
+    let bytes = fs::read(array.join(&key)).unwrap();
+    let whole = server.get(&format!("files/{key}"), &[]);
+    assert_eq!((whole.status, &whole.body), (200, &bytes));
+    assert_eq!(whole.header("accept-ranges"), Some("bytes"));
+    let part = server.get(&format!("files/{key}"), &["Range: bytes=3-9"]);
+    assert_eq!((part.status, &part.body[..]), (206, &bytes[3..10]));
+    assert_eq!(part.header("content-range"), Some(format!("bytes 3-9/{}", bytes.len()).as_str()));
+    let end = server.get(&format!("files/{key}"), &["Range: bytes=-5"]);
+    assert_eq!((end.status, &end.body[..]), (206, &bytes[bytes.len() - 5..]));
+    for wrong in ["bytes=1000000-", "bytes=0-1,4-5", "lines=0-1"] {
+        assert_eq!(server.get(&format!("files/{key}"), &[&format!("Range: {wrong}")]).status, 416, "{wrong}");
+    }
+    let head = server.ask("HEAD", &format!("/{}/files/{key}", server.token), &[]);
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    assert_eq!(head.header("content-length"), Some(bytes.len().to_string().as_str()));
+    for missing in ["files/", "files/__schema", "files/nothing", "", "other/x"] {
+        assert_eq!(server.get(missing, &[]).status, 404, "{missing}");
+    }
+}
+
+#[test]
+fn the_zarr_view_has_documents_of_both_versions_and_chunks() {
+    let server = Server::start(&fixture(QUICKSTART), &[]);
+    let document = |path: &str| {
+        let answer = server.get(path, &[]);
+        assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")), "{path}");
+        serde_json::from_slice::<Value>(&answer.body).unwrap()
+    };
+    assert_eq!(document("zarr/zarr.json")["node_type"], "group");
+    assert_eq!(document("zarr/a/zarr.json")["shape"], serde_json::json!([4, 4]));
+    assert_eq!(document("zarr/.zgroup")["zarr_format"], 2);
+    assert_eq!(document("zarr/a/.zarray")["dtype"], "<i4");
+    assert_eq!(document("zarr/.zmetadata")["metadata"]["a/.zarray"]["dtype"], "<i4");
+    let chunk = server.get("zarr/a/c/0/1", &[]);
+    assert_eq!((chunk.status, &chunk.body[..4]), (200, &3i32.to_le_bytes()[..]));
+    let part = server.get("zarr/a/0.1", &["Range: bytes=4-7"]);
+    assert_eq!((part.status, &part.body[..]), (206, &4i32.to_le_bytes()[..]));
+    assert_eq!(server.get("zarr/a/c/9/9", &[]).status, 404);
+}
+
+#[test]
+fn nothing_is_answered_without_the_token_or_for_another_host() {
+    let array = fixture(QUICKSTART);
+    let server = Server::start(&array, &[]);
+    let other = format!("{}0", &server.token[..31]);
+    let other = if other == server.token { format!("{}1", &server.token[..31]) } else { other };
+    for path in
+        ["/", "/zarr/zarr.json", &format!("/{other}/zarr/zarr.json"), &format!("/{}", &server.token[..31])]
+    {
+        let answer = server.ask("GET", path, &[]);
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(!String::from_utf8_lossy(&answer.body).contains("zarr_format"));
+    }
+    let port = server.port;
+    for host in [
+        "evil.example".to_owned(),
+        format!("evil.example:{port}"),
+        "127.0.0.1".to_owned(),
+        format!("127.0.0.1:{}", port ^ 1),
+    ] {
+        assert_eq!(server.get("zarr/zarr.json", &[&format!("Host: {host}")]).status, 421, "{host}");
+    }
+    assert_eq!(server.get("zarr/zarr.json", &[&format!("Host: LocalHost:{port}")]).status, 200);
+    let nameless = format!("GET /{}/zarr/zarr.json HTTP/1.1\r\nConnection: close\r\n\r\n", server.token);
+    assert_eq!(answer(&server.send(nameless.as_bytes())).status, 400);
+}
+
+#[test]
+fn paths_that_lead_elsewhere_and_other_methods_are_refused() {
+    let server = Server::start(&fixture(QUICKSTART), &[]);
+    for path in [
+        "files/../quickstart/__schema",
+        "files/..%2f..%2fmanifest.json",
+        "files/%2e%2e/x",
+        "files/./x",
+        "files//etc/passwd",
+        "files/..\\x",
+        "files/a%00",
+        "files/__schema?x=1",
+        "zarr/../files/x",
+    ] {
+        assert_eq!(server.get(path, &[]).status, 400, "{path}");
+    }
+    let path = format!("/{}/zarr/zarr.json", server.token);
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "get", "CONNECT"] {
+        let answer = server.ask(method, &path, &[]);
+        assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD")), "{method}");
+    }
+    let body = server.ask("POST", &path, &["Content-Length: 3"]);
+    assert_eq!(body.status, 400);
+    assert_eq!(answer(&server.send(b"GET / HTTP/1.0\r\n\r\n")).status, 505);
+    let long = format!("GET {path} HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(40_000));
+    let refused = server.send(long.as_bytes());
+    assert!(refused.is_empty() || answer(&refused).status == 431);
+    // It still answers.
+    assert_eq!(server.ask("GET", &path, &[]).status, 200);
+}
+
+#[test]
+fn pages_of_other_origins_are_refused_and_those_of_a_named_one_are_answered() {
+    let named = "https://viewer.example";
+    let array = fixture(QUICKSTART);
+    let server = Server::start(&array, &["--allow-origin", named]);
+    let path = "zarr/zarr.json";
+    for origin in ["https://evil.example", "null", "https://viewer.example.evil", "http://viewer.example"] {
+        let answer = server.get(path, &[&format!("Origin: {origin}")]);
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (403, None), "{origin}");
+    }
+    for site in ["cross-site", "same-site"] {
+        assert_eq!(server.get(path, &[&format!("Sec-Fetch-Site: {site}")]).status, 403, "{site}");
+    }
+    assert_eq!(server.get(path, &["Sec-Fetch-Site: none"]).status, 200);
+    let own = format!("http://127.0.0.1:{}", server.port);
+    assert_eq!(server.get(path, &[&format!("Origin: {own}")]).status, 200);
+
+    let origin = format!("Origin: {named}");
+    let key = some_file(&array);
+    let answer =
+        server.get(&format!("files/{key}"), &[&origin, "Range: bytes=0-3", "Sec-Fetch-Site: cross-site"]);
+    assert_eq!((answer.status, answer.body.len()), (206, 4));
+    assert_eq!(answer.header("access-control-allow-origin"), Some(named));
+    assert!(answer.header("access-control-expose-headers").unwrap().contains("Content-Range"));
+    assert_eq!(answer.header("vary"), Some("Origin"));
+
+    let path = format!("/{}/{path}", server.token);
+    let preflight = |origin: &str, method: &str| {
+        let method = format!("Access-Control-Request-Method: {method}");
+        server.ask("OPTIONS", &path, &[origin, &method, "Access-Control-Request-Headers: range"])
+    };
+    let answer = preflight(&origin, "GET");
+    assert_eq!((answer.status, answer.body.len()), (204, 0));
+    assert_eq!(answer.header("access-control-allow-headers"), Some("Range"));
+    assert_eq!(answer.header("access-control-allow-methods"), Some("GET, HEAD"));
+    assert_eq!(preflight(&origin, "PUT").status, 403);
+    assert_eq!(preflight("Origin: https://evil.example", "GET").status, 403);
+}
+
+#[test]
+fn a_connection_takes_several_requests() {
+    let server = Server::start(&fixture(QUICKSTART), &[]);
+    let host = format!("Host: 127.0.0.1:{}", server.port);
+    let one = format!("GET /{}/zarr/zarr.json HTTP/1.1\r\n{host}\r\n\r\n", server.token);
+    let last = format!("GET /{}/zarr/x HTTP/1.1\r\n{host}\r\nConnection: close\r\n\r\n", server.token);
+    let received = String::from_utf8(server.send(format!("{one}{one}{last}").as_bytes())).unwrap();
+    assert_eq!(received.matches("HTTP/1.1 200 OK").count(), 2);
+    assert_eq!(received.matches("HTTP/1.1 404 Not Found").count(), 1);
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_at_once() {
+    let array = fixture(QUICKSTART);
+    refused(&["serve", "/no/such/array"], 1, "/no/such/array");
+    refused(&["serve", text(&array), "--allow-origin", "example.org"], 2, "is not an origin");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    refused(&["serve", text(&array), "--port", &port], 1, "of 127.0.0.1");
+}

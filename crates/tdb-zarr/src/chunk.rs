@@ -1,0 +1,181 @@
+//! Cells as the bytes of a chunk.
+
+use core::ops::Range;
+
+use bytes::Bytes;
+use tdb_array::Column;
+use tdb_cells::OrInternal;
+use tdb_text::value::text_of;
+
+use crate::form::{Form, Shown};
+use crate::{Error, Result};
+
+/// What of a field an array shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Its values.
+    Values,
+    /// Which of its cells have a value.
+    Validity,
+}
+
+/// What all chunks of an array have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
+    /// The field, for messages.
+    pub(crate) field: String,
+    /// What of it.
+    pub(crate) part: Part,
+    /// How it is shown.
+    pub(crate) shown: Shown,
+    /// The bytes of a cell that was never written.
+    pub(crate) fill: Vec<u8>,
+}
+
+impl Content {
+    /// A chunk that has no cells yet.
+    pub(crate) fn encoder(&self) -> Encoder<'_> {
+        let out = if self.shown.cell_bytes().is_none() { vec![0; 4] } else { Vec::new() };
+        Encoder { content: self, out, cells: 0 }
+    }
+
+    /// The fill value in documents.
+    pub(crate) fn fill_value(&self) -> serde_json::Value {
+        self.shown.fill(&self.fill)
+    }
+}
+
+/// A chunk that is being made, in C order: values back to back, or for texts and bytes of any
+/// length their number, and before each its length, in four bytes each.
+#[derive(Debug)]
+pub(crate) struct Encoder<'c> {
+    content: &'c Content,
+    out: Vec<u8>,
+    cells: usize,
+}
+
+impl Encoder<'_> {
+    /// Adds cells of a column.
+    pub(crate) fn take(&mut self, column: &Column, cells: Range<usize>) -> Result<()> {
+        if self.content.part == Part::Validity {
+            let missing = "a nullable field has no validity";
+            let validity = column.validity().or_internal(missing)?.get(cells).or_internal(missing)?;
+            self.cells += validity.len();
+            self.out.extend(validity.iter().map(|byte| u8::from(*byte != 0)));
+            return Ok(());
+        }
+        let Some(size) = self.content.shown.cell_bytes() else {
+            for index in cells {
+                let cell = column.cell(index).or_internal("a column has fewer cells than its box")?;
+                self.push(if column.is_null(index) { &[] } else { cell })?;
+            }
+            return Ok(());
+        };
+        let range = cells.start.checked_mul(size).zip(cells.end.checked_mul(size));
+        let found = range.and_then(|(start, end)| column.bytes().get(start..end));
+        let found = found.or_internal("a column has fewer cells than its box")?;
+        self.cells += cells.len();
+        if self.content.shown.form == Form::Bool {
+            self.out.extend(found.iter().map(|byte| u8::from(*byte != 0)));
+        } else {
+            self.out.extend_from_slice(found);
+        }
+        Ok(())
+    }
+
+    /// Adds one cell.
+    pub(crate) fn push(&mut self, cell: &[u8]) -> Result<()> {
+        let text;
+        let stored = match self.content.shown.form {
+            Form::Text => {
+                text = text_of(self.content.shown.datatype, cell).ok_or_else(|| Error::NotText {
+                    field: self.content.field.clone(),
+                    cell: self.cells,
+                    datatype: self.content.shown.datatype.name(),
+                })?;
+                text.as_bytes()
+            }
+            _ => cell,
+        };
+        if self.content.shown.cell_bytes().is_none() {
+            let len = u32::try_from(stored.len()).ok().or_internal("a cell has 4 GiB or more")?;
+            self.out.extend(len.to_le_bytes());
+        }
+        self.out.extend_from_slice(stored);
+        self.cells += 1;
+        Ok(())
+    }
+
+    /// Adds cells with the fill value.
+    pub(crate) fn pad(&mut self, cells: usize) -> Result<()> {
+        if cells == 0 {
+            return Ok(());
+        }
+        let content = self.content;
+        let Some(size) = content.shown.cell_bytes() else {
+            // A fill value that is no text pads, too: nobody sees what lies behind an array's end.
+            let padded = text_of(content.shown.datatype, &content.fill).is_some();
+            let fill =
+                if padded || content.shown.form == Form::Bytes { content.fill.as_slice() } else { &[] };
+            return (0..cells).try_for_each(|_| self.push(fill));
+        };
+        let fill = Some(content.fill.as_slice()).filter(|fill| fill.len() == size);
+        self.out.extend_from_slice(&fill.or_internal("a fill value is not as long as a cell")?.repeat(cells));
+        self.cells += cells;
+        Ok(())
+    }
+
+    /// The bytes.
+    pub(crate) fn finish(mut self) -> Result<Bytes> {
+        if self.content.shown.cell_bytes().is_none() {
+            let count = u32::try_from(self.cells).ok().or_internal("a chunk has 2^32 texts or more")?;
+            let head = self.out.first_chunk_mut::<4>().or_internal("a chunk of texts has no head")?;
+            *head = count.to_le_bytes();
+        }
+        Ok(Bytes::from(self.out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tdb_array::schema::{CellValNum, Datatype};
+
+    use super::*;
+
+    fn content(datatype: Datatype, count: CellValNum, fill: &[u8]) -> Content {
+        let shown = Shown::of(datatype, count).unwrap();
+        Content { field: "a".to_owned(), part: Part::Values, shown, fill: fill.to_vec() }
+    }
+
+    #[test]
+    fn texts_have_their_number_and_each_its_length_before_them() {
+        let content = content(Datatype::StringUtf16, CellValNum::Var, &[0x2d, 0]);
+        let mut encoder = content.encoder();
+        encoder.push(&[0xe9, 0]).unwrap();
+        encoder.pad(1).unwrap();
+        let bytes = encoder.finish().unwrap();
+        assert_eq!(bytes.as_ref(), [2, 0, 0, 0, 2, 0, 0, 0, 0xc3, 0xa9, 1, 0, 0, 0, b'-']);
+    }
+
+    #[test]
+    fn a_cell_that_is_no_text_is_refused_by_its_number() {
+        let content = content(Datatype::StringUtf8, CellValNum::Var, &[0]);
+        let mut encoder = content.encoder();
+        encoder.push(b"ok").unwrap();
+        let error = encoder.push(&[0xff]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("cell 1 of this chunk of field \"a\" is not valid STRING_UTF8 text"),
+            "{error}"
+        );
+        let bytes = self::content(Datatype::Blob, CellValNum::Var, &[0]);
+        let mut encoder = bytes.encoder();
+        encoder.push(&[0xff]).unwrap();
+        assert_eq!(encoder.finish().unwrap().as_ref(), [1, 0, 0, 0, 1, 0, 0, 0, 0xff]);
+    }
+
+    #[test]
+    fn a_fill_value_of_another_size_is_a_fault() {
+        let content = content(Datatype::Int16, CellValNum::ONE, &[0]);
+        assert!(content.encoder().pad(1).unwrap_err().to_string().contains("internal error"));
+    }
+}

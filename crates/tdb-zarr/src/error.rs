@@ -1,0 +1,43 @@
+//! Errors.
+
+use thiserror::Error as ThisError;
+
+/// Result of a question about a hierarchy.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// Why a question about a hierarchy failed.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// An error of the array.
+    #[error(transparent)]
+    Array(#[from] tdb_array::Error),
+    /// A cell that is no text although its type says so; strings of Zarr are Unicode.
+    #[error(
+        "cell {cell} of this chunk of field \"{field}\" is not valid {datatype} text, so Zarr's string type cannot show it"
+    )]
+    NotText {
+        /// The field.
+        field: String,
+        /// The number of the cell in the chunk.
+        cell: usize,
+        /// The type of the field.
+        datatype: &'static str,
+    },
+    /// A list of more keys than this crate makes at once.
+    #[error(
+        "there are more than {max} keys below \"{prefix}\": ask for a longer prefix, or for the keys themselves"
+    )]
+    TooManyKeys {
+        /// The beginning of the keys that was asked for.
+        prefix: String,
+        /// The most keys.
+        max: usize,
+    },
+}
+
+impl From<tdb_array::error::QueryError> for Error {
+    fn from(error: tdb_array::error::QueryError) -> Self {
+        Self::Array(error.into())
+    }
+}

@@ -1,0 +1,23 @@
+//! Limits of what is made at once.
+
+/// Bytes of a chunk of a dense array. A space tile that has more is shown as several chunks.
+/// Readers of Zarr hold several chunks at once; tiles are usually below 10 MB.
+pub(crate) const MAX_CHUNK_BYTES: u64 = 256 << 20;
+
+/// Coordinates of a dimension that are shown as an array. Readers such as xarray load them whole
+/// when they open the array: these are 128 MiB.
+pub(crate) const MAX_COORDINATES: u64 = 1 << 24;
+
+/// Coordinates in a chunk of such an array: 512 KiB of the widest.
+pub(crate) const COORDINATE_CHUNK: u64 = 1 << 16;
+
+/// Cells of sparse arrays in a chunk, unless the caller says otherwise: 2 MiB of the widest
+/// numbers.
+pub(crate) const ROWS: u64 = 1 << 18;
+
+/// Keys that one listing returns: some 100 MB of text.
+pub(crate) const MAX_KEYS: usize = 1_000_000;
+
+/// The largest shape along a dimension: what readers count positions with is a signed number of 64
+/// bits.
+pub(crate) const MAX_SHAPE: u64 = i64::MAX.unsigned_abs();
