@@ -246,7 +246,7 @@ fn made(environment: &Path, version: &str, lists: &[&[&str]], optional: &[&str])
         let mut pip = Command::new(program(environment, "python"));
         call(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages))
     };
-    lists.iter().try_for_each(|packages| install(packages))?;
+    lists.iter().filter(|packages| !packages.is_empty()).try_for_each(|packages| install(packages))?;
     if let Some(Err(why)) = (!optional.is_empty()).then(|| install(optional)) {
         println!("Python {version} is not compared with libtiledb: {why}");
     }
