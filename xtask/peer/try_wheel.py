@@ -20,7 +20,7 @@ grid = tdb.open("grid")
 assert grid[1, 2] == 7 and made.shape == (4, 4)
 tdb.sql("SELECT count(*) AS cells, sum(a) AS s FROM grid WHERE y < 2", grid=grid).show()
 """
-PRINTED = "cells   s\n-----  --\n    8  64\n"
+PRINTED = "cells   s\n-----  --\n    8  60\n"
 
 TABLE = "id,city,price\n1,Oslo,2.5\n2,Bergen,\n3,Oslo,4\n"
 QUESTION = "SELECT city, count(*) AS n, sum(price) AS s FROM 'trips' GROUP BY city ORDER BY city"

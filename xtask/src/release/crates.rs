@@ -1,7 +1,7 @@
 //! The crates, as a registry gets them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Context;
@@ -10,14 +10,15 @@ use super::programs::cargo;
 use super::table::{Row, Tried};
 use super::trial::call;
 
+/// The folder in cargo's folder for packages.
+const REGISTRY: &str = "tmp-registry";
+
 /// Packs all crates that are published, and builds each from its package unless it is to be quick.
 pub(super) fn run(context: &Context) -> Result<Row, String> {
     let begun = Instant::now();
     let packages = context.built.join("package");
     // Packages of other versions would be counted, too.
-    if packages.exists() {
-        remove_packages(&packages)?;
-    }
+    remove_packages(&packages)?;
     let mut publish = cargo();
     // What is not committed is part of what is tried; the workflow has nothing like it.
     publish.current_dir(&context.root).args([
@@ -46,28 +47,37 @@ pub(super) fn run(context: &Context) -> Result<Row, String> {
     })
 }
 
-/// The files of packages in a folder.
-fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>, String> {
-    let failed = |error| format!("{}: {error}", folder.display());
+/// The files of packages below cargo's folder for them: several crates at once are in a registry of
+/// their own there.
+fn files(packages: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|ending| ending == "crate") {
-            found.push(path);
+    for folder in [packages.to_owned(), packages.join(REGISTRY)] {
+        let failed = |error| format!("{}: {error}", folder.display());
+        if !folder.exists() {
+            continue;
+        }
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path.extension().is_some_and(|ending| ending == "crate") {
+                found.push(path);
+            }
         }
     }
     Ok(found)
 }
 
-fn remove_packages(folder: &Path) -> Result<(), String> {
-    files(folder)?
-        .iter()
-        .try_for_each(|file| fs::remove_file(file).map_err(|error| format!("{}: {error}", file.display())))
+fn remove_packages(packages: &Path) -> Result<(), String> {
+    let remove =
+        |file: &PathBuf| fs::remove_file(file).map_err(|error| format!("{}: {error}", file.display()));
+    files(packages)?.iter().try_for_each(remove)
 }
 
 /// How many packages there are, and their bytes.
-fn packed(folder: &Path) -> Result<(usize, u64), String> {
-    let files = files(folder)?;
+fn packed(packages: &Path) -> Result<(usize, u64), String> {
+    let files = files(packages)?;
+    if files.is_empty() {
+        return Err(format!("cargo left no package in {}", packages.display()));
+    }
     let mut sum = 0u64;
     for file in &files {
         sum = sum.saturating_add(size(file)?);
@@ -84,14 +94,14 @@ mod tests {
     fn packages_are_counted_and_nothing_beside_them() {
         let folder = std::env::temp_dir().join(format!("tdb-packages-{}", std::process::id()));
         empty_folder(&folder.join("a-0.1.0")).unwrap();
-        for (name, text) in [("a-0.1.0.crate", "12345"), ("b-0.1.0.crate", "123"), ("other.txt", "1")] {
+        empty_folder(&folder.join(REGISTRY)).unwrap();
+        let names = ["a-0.1.0.crate", "tmp-registry/b-0.1.0.crate", "other.txt"];
+        for (name, text) in names.into_iter().zip(["12345", "123", "1"]) {
             fs::write(folder.join(name), text).unwrap();
         }
         assert_eq!(packed(&folder).unwrap(), (2, 8));
         remove_packages(&folder).unwrap();
-        assert_eq!(packed(&folder).unwrap(), (0, 0));
-        assert!(folder.join("other.txt").exists());
+        assert!(packed(&folder).is_err() && folder.join("other.txt").exists());
         fs::remove_dir_all(&folder).unwrap();
-        assert!(packed(&folder).is_err());
     }
 }

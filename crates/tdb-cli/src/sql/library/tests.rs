@@ -34,8 +34,10 @@ fn fixture(name: &str) -> String {
 
 #[test]
 fn an_answer_is_that_of_the_last_statement_each_time_it_is_asked_for() {
-    let text =
-        format!("CREATE VIEW v AS SELECT sum(a) AS s FROM '{}'; SELECT s, s FROM v", fixture("quickstart"));
+    let text = format!(
+        "CREATE VIEW v AS SELECT sum(a) AS s FROM '{}'; SELECT v.s, w.s FROM v JOIN v w ON v.s = w.s",
+        fixture("quickstart")
+    );
     let answer = run(&text).unwrap();
     let names: Vec<_> = answer.schema().fields().iter().map(|field| field.name().clone()).collect();
     assert_eq!(names, ["s", "s~2"]);
@@ -82,7 +84,7 @@ fn what_only_the_command_has_is_refused_by_name() {
         ("CREATE TABLE t AS SELECT 1 AS a".to_owned(), SqlErrorKind::Statement, "behind it"),
         ("SET datafusion.execution.batch_size = 10".to_owned(), SqlErrorKind::Statement, "behind it"),
         (String::new(), SqlErrorKind::Statement, "no statement"),
-        ("SELECT\n  nothing FROM".to_owned(), SqlErrorKind::Statement, "^"),
+        ("SELECT\n  nothing FROM (VALUES (1)) AS t(a)".to_owned(), SqlErrorKind::Statement, "^"),
         ("SELECT * FROM nowhere".to_owned(), SqlErrorKind::Statement, "no table of this name"),
     ] {
         let error = run(&text).unwrap_err();
@@ -100,13 +102,9 @@ fn a_look_ends_a_query_that_would_take_minutes() {
     };
     let text = "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b WHERE a.value * 7 = b.value - 3";
     let answer = run(text).unwrap();
-    let mut rows = answer.rows(&look);
-    let error = match &mut rows {
-        Ok(rows) => rows.next(&look).unwrap_err(),
-        Err(error) => panic!("{error:?}"),
-    };
+    // Beginning may compute, too.
+    let error = answer.rows(&look).and_then(|mut rows| rows.next(&look)).unwrap_err();
     assert_eq!(error.kind, SqlErrorKind::Interrupted);
-    drop(rows);
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
