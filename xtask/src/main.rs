@@ -13,6 +13,7 @@ mod mutants;
 mod peer;
 mod python;
 mod readmes;
+mod release;
 mod scratch;
 mod seeds;
 mod servers;
@@ -70,6 +71,11 @@ const COMMANDS: &[Command] = &[
         "python",
         "build the wheel of the Python package, run its tests, examples and mypy on two releases; --optional yes",
         python::run,
+    ),
+    (
+        "release",
+        "build, install and try what a release has, as far as this machine can: --dry-run; --only, --out, --quick, --target",
+        release::run,
     ),
     ("scratch", "run tdb-filters' front-page example in a crate outside the workspace", scratch::run),
     ("seeds", "fill fuzz/corpus from the fixtures", seeds::run),

@@ -6,8 +6,9 @@
 //! tests are those of `crates/tdb-python/tests`, the examples of docstrings and pages, and mypy.
 //! `--only WORD` runs the tests with a word in their names; `--only soma` also runs them in an
 //! environment with `tiledbsoma`, which is not small. `--features datafusion` builds a wheel with
-//! more features. Where a Python or a package cannot be had, the command fails; with
-//! `--optional yes` it says so and does nothing, unless the environment says that this is a CI run.
+//! more features; `--library FILE` tests an extension that cargo has built, without a wheel. Where
+//! a Python or a package cannot be had, the command fails; with `--optional yes` it says so and
+//! does nothing, unless the environment says that this is a CI run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,8 +16,7 @@ use std::process::Command;
 
 use crate::peer;
 
-const USAGE: &str =
-    "usage: cargo xtask python [--optional yes] [--pythons 3.10,3.13] [--only WORD] [--features LIST]";
+const USAGE: &str = "usage: cargo xtask python [--optional yes] [--pythons 3.10,3.13] [--only WORD] [--features LIST | --library FILE]";
 
 /// The releases that are tested if they are there: the oldest one that the wheel supports, and a
 /// new one.
@@ -75,12 +75,15 @@ struct Options {
     pythons: Vec<String>,
     only: Option<String>,
     features: String,
+    /// The extension module that is tested, if it is not to be built.
+    library: Option<PathBuf>,
 }
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self, String> {
         let list = |text: &str| text.split(',').map(str::to_owned).collect();
-        let mut options = Self { optional: false, pythons: Vec::new(), only: None, features: String::new() };
+        let mut options =
+            Self { optional: false, pythons: Vec::new(), only: None, features: String::new(), library: None };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let value = args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"))?;
@@ -89,11 +92,25 @@ impl Options {
                 "--pythons" => options.pythons = list(value),
                 "--only" => options.only = Some(value.clone()),
                 "--features" => options.features.clone_from(value),
+                "--library" => options.library = Some(PathBuf::from(value)),
                 _ => return Err(format!("unknown argument {arg}\n{USAGE}")),
             }
         }
+        if options.library.is_some() && !options.features.is_empty() {
+            return Err(format!(
+                "--features is about a wheel that is built, and --library about one that is not\n{USAGE}"
+            ));
+        }
         Ok(options)
     }
+}
+
+/// What is tested.
+enum Package {
+    /// A wheel, which each environment gets.
+    Wheel(PathBuf),
+    /// A folder with the package, which each environment looks into first.
+    Folder(PathBuf),
 }
 
 /// The releases to test with: those that were asked for, or those of [`PYTHONS`] that are there.
@@ -131,11 +148,16 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         Err(why) => return Err(why),
     };
     let first = environments.first().ok_or("no Python was named")?;
-    let wheel = wheel(&root, &folder, first, &options.features)?;
-    tests(&root, &environments, &wheel, options.only.as_deref())?;
+    let package = match &options.library {
+        Some(library) => Package::Folder(assembled(&root, &folder, library)?),
+        None => Package::Wheel(wheel(&root, &folder, first, &options.features)?),
+    };
+    tests(&root, &environments, &package, options.only.as_deref())?;
     // Once, with the newest stubs: those of packages for the oldest Python are less exact.
     match environments.last() {
-        Some(environment) if options.only.is_none() => check_types(&root, environment),
+        Some(environment) if options.only.is_none() && options.library.is_none() => {
+            check_types(&root, environment)
+        }
         _ => Ok(()),
     }
 }
@@ -166,6 +188,11 @@ fn interpreter(version: &str) -> Option<PathBuf> {
     let mut found: Vec<PathBuf> = installed.filter(|program| answers(program)).collect();
     found.sort();
     found.pop()
+}
+
+/// The newest of the releases that are tested, of those that are there.
+pub(crate) fn newest() -> Option<&'static str> {
+    PYTHONS.into_iter().rev().find(|version| interpreter(version).is_some())
 }
 
 /// The program of a virtual environment.
@@ -220,7 +247,7 @@ fn made(environment: &Path, version: &str, lists: &[&[&str]], optional: &[&str])
         let mut pip = Command::new(program(environment, "python"));
         call(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages))
     };
-    lists.iter().try_for_each(|packages| install(packages))?;
+    lists.iter().filter(|packages| !packages.is_empty()).try_for_each(|packages| install(packages))?;
     if let Some(Err(why)) = (!optional.is_empty()).then(|| install(optional)) {
         println!("Python {version} is not compared with libtiledb: {why}");
     }
@@ -236,33 +263,76 @@ pub(crate) fn wheel(
     features: &str,
 ) -> Result<PathBuf, String> {
     let (maturin, python) = (program(environment, "maturin"), program(environment, "python"));
-    build(root, &folder.join("wheels"), &maturin, &python, ("dev", features))
+    let how = Build { profile: "dev", features, target: None };
+    build(root, &folder.join("wheels"), &maturin, &python, how)
 }
 
-/// Builds the wheel with a profile, and with features besides the usual ones, into a folder, which
-/// then has nothing else, and returns its path.
+/// How a wheel is built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Build<'a> {
+    /// Cargo's profile.
+    pub(crate) profile: &'a str,
+    /// The features beside the usual ones.
+    pub(crate) features: &'a str,
+    /// The system that it is for, if that is another one.
+    pub(crate) target: Option<&'a str>,
+}
+
+/// Builds the wheel into a folder, which then has nothing else, and returns its path.
 pub(crate) fn build(
     root: &Path,
     wheels: &Path,
     maturin: &Path,
     python: &Path,
-    (profile, features): (&str, &str),
+    how: Build<'_>,
 ) -> Result<PathBuf, String> {
     if wheels.exists() {
         fs::remove_dir_all(wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
     }
-    call(
-        Command::new(maturin)
-            .current_dir(root.join(CRATE))
-            // Other commands compile the crate without an interpreter; so does this one, and
-            // nothing is compiled twice.
-            .args(["build", "--locked", "--quiet", "--profile", profile, "--features", features, "--out"])
-            .arg(wheels)
-            .arg("--interpreter")
-            .arg(python),
-    )?;
+    let mut builder = Command::new(maturin);
+    builder
+        .current_dir(root.join(CRATE))
+        // Other commands compile the crate without an interpreter; so does this one, and nothing is
+        // compiled twice.
+        .args(["build", "--locked", "--quiet", "--profile", how.profile, "--features", how.features, "--out"])
+        .arg(wheels)
+        .arg("--interpreter")
+        .arg(python);
+    if let Some(target) = how.target {
+        builder.args(["--target", target]);
+    }
+    call(&mut builder)?;
     let made = fs::read_dir(wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
     made.flatten().map(|entry| entry.path()).next().ok_or_else(|| "maturin made no wheel".to_owned())
+}
+
+/// The package with an extension module that cargo has built, in a folder; returns the folder.
+fn assembled(root: &Path, folder: &Path, library: &Path) -> Result<PathBuf, String> {
+    let place = folder.join("package");
+    if place.exists() {
+        fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    }
+    copy_folder(&root.join(CRATE).join("python/tdb"), &place.join("tdb"))?;
+    let name = if cfg!(windows) { "_tdb.pyd" } else { "_tdb.abi3.so" };
+    let copied = fs::copy(library, place.join("tdb").join(name));
+    copied.map_err(|error| format!("{}: {error}", library.display()))?;
+    place.canonicalize().map_err(|error| format!("{}: {error}", place.display()))
+}
+
+/// Copies the sources of a package.
+fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
+    let failed = |error| format!("{}: {error}", from.display());
+    fs::create_dir_all(to).map_err(failed)?;
+    for entry in fs::read_dir(from).map_err(failed)? {
+        let entry = entry.map_err(failed)?.path();
+        let name = entry.file_name().unwrap_or_default();
+        if entry.is_dir() {
+            copy_folder(&entry, &to.join(name))?;
+        } else {
+            fs::copy(&entry, to.join(name)).map_err(failed)?;
+        }
+    }
+    Ok(())
 }
 
 /// Installs the wheel in an environment.
@@ -285,14 +355,14 @@ fn side_by_side<T: Sync, R: Send>(
     })
 }
 
-/// Tests the wheel in all environments side by side, because most tests keep one core busy. What
+/// Tests the package in all environments side by side, because most tests keep one core busy. What
 /// each prints is shown when it ends.
-fn tests(root: &Path, environments: &[PathBuf], wheel: &Path, only: Option<&str>) -> Result<(), String> {
+fn tests(root: &Path, environments: &[PathBuf], package: &Package, only: Option<&str>) -> Result<(), String> {
     let run = |environment: &PathBuf| -> Result<(), String> {
         let log = environment.join("tests.txt");
         let failed = |error| format!("{}: {error}", log.display());
         let output = fs::File::create(&log).map_err(failed)?;
-        let result = test(root, environment, wheel, only, &output);
+        let result = test(root, environment, package, only, &output);
         // What tests print may be no UTF-8.
         let printed = fs::read(&log).map_err(failed)?;
         println!("== {}\n{}", environment.display(), String::from_utf8_lossy(&printed));
@@ -301,17 +371,22 @@ fn tests(root: &Path, environments: &[PathBuf], wheel: &Path, only: Option<&str>
     side_by_side(environments, run).into_iter().collect()
 }
 
-/// Installs the wheel in an environment, and runs everything that tests it; what that prints goes
+/// Puts the package into an environment, and runs everything that tests it; what that prints goes
 /// to a file.
 fn test(
     root: &Path,
     environment: &Path,
-    wheel: &Path,
+    package: &Package,
     only: Option<&str>,
     output: &fs::File,
 ) -> Result<(), String> {
-    install_wheel(environment, wheel)?;
     let mut pytest = Command::new(program(environment, "python"));
+    match package {
+        Package::Wheel(wheel) => install_wheel(environment, wheel)?,
+        Package::Folder(folder) => {
+            pytest.env("PYTHONPATH", folder);
+        }
+    }
     pytest.current_dir(root.join(CRATE).join("tests"));
     pytest.args(["-m", "pytest", "-q", "-p", "tdb_testing", "--durations=12"]);
     match only {
@@ -357,10 +432,13 @@ mod tests {
             pythons: vec!["3.12".to_owned()],
             only: Some("stream".to_owned()),
             features: "datafusion".to_owned(),
+            library: None,
         };
         assert_eq!(options, expected);
         assert!(Options::parse(&[]).unwrap().pythons.is_empty());
-        for wrong in ["--optional", "--python 3.10"] {
+        let built = Options::parse(&words("--library a/lib_tdb.so --only sql")).unwrap();
+        assert_eq!(built.library, Some(PathBuf::from("a/lib_tdb.so")));
+        for wrong in ["--optional", "--python 3.10", "--library a.so --features sql"] {
             assert!(Options::parse(&words(wrong)).is_err(), "{wrong}");
         }
     }

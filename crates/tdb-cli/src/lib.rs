@@ -111,6 +111,9 @@ use crate::failure::Failure;
 use crate::place::Stores;
 
 pub use crate::screen::Screen;
+#[cfg(feature = "sql")]
+#[doc(hidden)]
+pub use crate::sql::library::{Look, SqlAnswer, SqlError, SqlErrorKind, SqlRows, SqlSession};
 
 /// The storages that a command line can refer to, with a cache if the command may use one.
 fn stores(args: &Args) -> Result<Stores, Failure> {

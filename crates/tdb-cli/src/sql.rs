@@ -9,6 +9,8 @@ mod error;
 #[cfg(feature = "sql")]
 mod formats;
 #[cfg(feature = "sql")]
+pub(crate) mod library;
+#[cfg(feature = "sql")]
 mod prompt;
 #[cfg(feature = "sql")]
 pub(crate) mod runner;

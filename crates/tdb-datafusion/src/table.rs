@@ -52,7 +52,15 @@ impl TdbTable {
     /// # Errors
     /// A missing or damaged enumeration.
     pub fn new(array: Array) -> Result<Self> {
-        Self::at(array, None, Options::new(), None)
+        Self::with_types(array, Options::new())
+    }
+
+    /// A table for an open array with chosen types of its columns. It is read-only.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn with_types(array: Array, arrow: Options) -> Result<Self> {
+        Self::at(array, None, arrow, None)
     }
 
     /// A table for the array in a local folder; see [`TableOptions`] for more.

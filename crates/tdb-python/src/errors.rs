@@ -23,6 +23,16 @@ pub(crate) enum Failure {
     Taken(String),
     /// An I/O error at a place.
     Io(String, std::io::Error),
+    /// An error of a statement of SQL.
+    #[cfg(feature = "sql")]
+    Sql(tdb_cli::SqlError),
+}
+
+#[cfg(feature = "sql")]
+impl From<tdb_cli::SqlError> for Failure {
+    fn from(error: tdb_cli::SqlError) -> Self {
+        Self::Sql(error)
+    }
 }
 
 impl From<Error> for Failure {
@@ -68,6 +78,11 @@ impl Failure {
             Self::Location(what) => ("LocationError", what.clone(), None),
             Self::Taken(place) => ("WriteError", format!("{place}: {}", WriteError::Exists), Some(place.clone())),
             Self::Io(place, error) => ("IoError", format!("{place}: {error}"), Some(place.clone())),
+            #[cfg(feature = "sql")]
+            Self::Sql(error) => {
+                let (class, file) = error.of_array().map_or((class_of_sql(error.kind), None), class_of);
+                (class, error.message.clone(), file)
+            }
         }
     }
 }
@@ -85,6 +100,19 @@ fn class_of(error: &Error) -> (&'static str, Option<String>) {
         Error::Description(_) => ("DescriptionError", None),
         Error::Internal(_) => ("InternalError", None),
         _ => ("Error", None),
+    }
+}
+
+/// The class of exceptions of a statement's error that is none of an array.
+#[cfg(feature = "sql")]
+const fn class_of_sql(kind: tdb_cli::SqlErrorKind) -> &'static str {
+    use tdb_cli::SqlErrorKind;
+
+    match kind {
+        SqlErrorKind::Statement => "QueryError",
+        SqlErrorKind::Unsupported => "UnsupportedError",
+        SqlErrorKind::Fault => "InternalError",
+        SqlErrorKind::Failed | SqlErrorKind::Interrupted => "Error",
     }
 }
 

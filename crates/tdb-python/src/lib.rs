@@ -8,12 +8,15 @@
 //! No call holds the interpreter's lock while it reads or writes. A read on the main thread looks
 //! for signals, so that Ctrl-C ends it (`watch`). Memory of results is given to numpy without a
 //! copy (`memory`). Threads of queries end with the query, and the runtime for object stores is
-//! started again in a forked process, so `fork` is safe.
+//! started again in a forked process, so `fork` is safe. With the feature `sql` the module also
+//! has the command itself (`tdb-cli`), and the sessions of its SQL.
 #![forbid(unsafe_code)]
 
 mod array;
 mod arrow;
 mod cells;
+#[cfg(feature = "sql")]
+mod command;
 mod condition;
 #[cfg(feature = "datafusion")]
 mod datafusion;
@@ -26,6 +29,8 @@ mod open_array;
 mod place;
 mod read;
 mod schema;
+#[cfg(feature = "sql")]
+mod sql;
 mod texts;
 mod values;
 mod watch;
@@ -44,6 +49,9 @@ mod _tdb {
     use crate::arrow::{from_arrow, write_arrow};
     #[pymodule_export]
     use crate::cells::{Batches, Cells};
+    #[cfg(feature = "sql")]
+    #[pymodule_export]
+    use crate::command::command;
     #[pymodule_export]
     use crate::condition::Condition;
     #[cfg(feature = "datafusion")]
@@ -65,6 +73,9 @@ mod _tdb {
     use crate::read::Read;
     #[pymodule_export]
     use crate::schema::{check_schema, create, filters_of_text, ticks_of_text};
+    #[cfg(feature = "sql")]
+    #[pymodule_export]
+    use crate::sql::Sql;
     #[pymodule_export]
     use crate::texts::{pack_texts, unpack_texts};
     #[pymodule_export]

@@ -43,6 +43,12 @@ impl Place {
         Arc::new(self.locations.clone())
     }
 
+    /// All places, with the options of this one.
+    #[cfg(feature = "sql")]
+    pub(crate) const fn locations(&self) -> &Locations {
+        &self.locations
+    }
+
     /// The location.
     pub(crate) fn location(&self) -> &str {
         &self.uri

@@ -179,7 +179,8 @@ pub(super) fn interpreter() -> Result<PathBuf, String> {
 fn install(root: &Path, interpreter: &Path) -> Result<(), String> {
     let folder = workers::target(root).join("python/release");
     let maturin = interpreter.with_file_name("maturin");
-    let wheel = python::build(root, &folder, &maturin, interpreter, ("release", ""))?;
+    let how = python::Build { profile: "release", features: "", target: None };
+    let wheel = python::build(root, &folder, &maturin, interpreter, how)?;
     let pip = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--force-reinstall", "--no-deps"];
     workers::run(Command::new(interpreter).args(pip).arg(wheel))
 }

@@ -27,13 +27,7 @@ impl<'o> Columns<'o> {
     /// Begins a file. Its columns have different names, also where those of the result have the
     /// same.
     pub(super) fn new(out: Out<'o>, path: Option<PathBuf>, format: Format, schema: &Schema) -> Result<Self> {
-        let mut unique = Unique::exact();
-        // Metadata of an array is not that of a result, whose columns may be anything.
-        let field = |field: &Arc<Field>| {
-            let name = unique.name(field.name());
-            Field::new(name, field.data_type().clone(), field.is_nullable())
-        };
-        let schema = Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()));
+        let schema = distinct(schema);
         let piped = Piped::new(format, out, &schema, &SinkOptions::new());
         let piped = piped.map_err(|error| failed(path.as_deref(), error))?;
         Ok(Self { piped, path, schema })
@@ -45,12 +39,27 @@ impl<'o> Columns<'o> {
     }
 }
 
+/// The columns of a result with different names.
+pub(super) fn distinct(schema: &Schema) -> SchemaRef {
+    let mut unique = Unique::exact();
+    // Metadata of an array is not that of a result, whose columns may be anything.
+    let field = |field: &Arc<Field>| {
+        let name = unique.name(field.name());
+        Field::new(name, field.data_type().clone(), field.is_nullable())
+    };
+    Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
+}
+
+/// A batch with other names of its columns.
+pub(super) fn renamed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, DataFusionError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = batch.columns().to_vec();
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+}
+
 impl Sink for Columns<'_> {
     fn take(&mut self, batch: &RecordBatch) -> Result<(), StatementError> {
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let columns = batch.columns().to_vec();
-        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options);
-        let batch = batch.map_err(DataFusionError::from)?;
+        let batch = renamed(batch, &self.schema)?;
         Ok(self.piped.write(&batch).map_err(|error| self.failure(error))?)
     }
 

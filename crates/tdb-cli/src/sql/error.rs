@@ -42,8 +42,13 @@ impl StatementError {
 
 /// The failure of the command. Mistakes in a statement are mistakes in the command line.
 pub(super) fn failure(error: DataFusionError, text: &str) -> Failure {
-    let (error, mut place) = match &error {
-        DataFusionError::Collection(errors) => (errors.first().unwrap_or(&error), None),
+    of_error(&error, text)
+}
+
+/// [`failure`] of an error that is still wanted.
+pub(super) fn of_error(error: &DataFusionError, text: &str) -> Failure {
+    let (error, mut place) = match error {
+        DataFusionError::Collection(errors) => (errors.first().unwrap_or(error), None),
         error => (error, None),
     };
     if let Some(span) = error.diagnostic().and_then(|diagnostic| diagnostic.span) {

@@ -63,6 +63,19 @@ impl<'o> Results<'o> {
         Ok(Self { format, screen, all: args.all, out, file, begun: false, terminal })
     }
 
+    /// Tables with aligned columns, all of them.
+    pub(super) const fn tables(out: &'o mut dyn Write) -> Self {
+        Self {
+            format: SqlFormat::Table,
+            screen: None,
+            all: true,
+            out,
+            file: None,
+            begun: false,
+            terminal: false,
+        }
+    }
+
     /// Prints the next results so, on a terminal and in files of text.
     pub(super) const fn set_format(&mut self, format: SqlFormat) {
         self.format = format;

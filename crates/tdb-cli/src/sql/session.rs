@@ -1,5 +1,6 @@
 //! A session: the tables, the memory and the threads of statements.
 
+use core::num::NonZeroU16;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -300,23 +301,23 @@ fn context(args: &SqlArgs, environment: Arc<RuntimeEnv>) -> Result<SessionContex
     match &args.cluster {
         #[cfg(feature = "cluster")]
         Some(address) => {
-            let config = config(args).with_target_partitions(tdb_ballista::PARTITIONS);
+            let config = config(args.threads, args.memory).with_target_partitions(tdb_ballista::PARTITIONS);
             Ok(tdb_ballista::Cluster::new(address.as_str()).session(config, environment))
         }
         #[cfg(not(feature = "cluster"))]
         Some(_) => Err(Failure::Failed(crate::features::NO_CLUSTER.to_owned())),
-        None => Ok(SessionContext::new_with_config_rt(config(args), environment)),
+        None => Ok(SessionContext::new_with_config_rt(config(args.threads, args.memory), environment)),
     }
 }
 
-fn config(args: &SqlArgs) -> SessionConfig {
+pub(super) fn config(threads: Option<NonZeroU16>, memory: Option<MemoryBudget>) -> SessionConfig {
     let mut config = SessionConfig::new().with_information_schema(true);
-    if let Some(threads) = args.threads {
+    if let Some(threads) = threads {
         config = config.with_target_partitions(usize::from(threads.get()));
     }
     // Errors know where in the text they are.
     config.options_mut().sql_parser.collect_spans = true;
-    if let Some(memory) = args.memory {
+    if let Some(memory) = memory {
         let share = bytes(memory) / MERGE_MEMORY_DIVISOR / config.target_partitions().max(1);
         let default = config.options().execution.sort_spill_reservation_bytes;
         config = config.with_sort_spill_reservation_bytes(share.min(default));
@@ -325,7 +326,7 @@ fn config(args: &SqlArgs) -> SessionConfig {
 }
 
 /// Memory, and temporary files for what does not fit it.
-fn environment(memory: Option<MemoryBudget>) -> tdb_datafusion::Result<RuntimeEnv> {
+pub(super) fn environment(memory: Option<MemoryBudget>) -> tdb_datafusion::Result<RuntimeEnv> {
     let files = DiskManagerBuilder::default().with_temp_file_factory(Arc::new(UnnamedFiles));
     let builder = RuntimeEnvBuilder::new().with_disk_manager_builder(files);
     let builder = match memory {
@@ -360,12 +361,12 @@ fn table_options(window: &WindowArgs, key: &KeyArgs) -> Result<TableOptions> {
 }
 
 /// Whether the rows are about a plan.
-const fn is_explanation(plan: &LogicalPlan) -> bool {
+pub(super) const fn is_explanation(plan: &LogicalPlan) -> bool {
     matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_))
 }
 
 /// The word for what a statement did with rows, if it writes them instead of returning them.
-const fn written(plan: &LogicalPlan) -> Option<&'static str> {
+pub(super) const fn written(plan: &LogicalPlan) -> Option<&'static str> {
     match plan {
         LogicalPlan::Dml(change) => Some(match change.op {
             WriteOp::Delete => "deleted",

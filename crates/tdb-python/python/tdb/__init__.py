@@ -34,6 +34,7 @@ from ._files import import_csv
 from ._group import Group, Member
 from ._read import Batch, GroupBy, Read, Stream
 from ._schema import Attribute, Dimension, Enumeration, Schema
+from ._sql import SqlResult, sql
 from ._tables import from_numpy, from_polars
 from ._tdb import __version__
 
@@ -84,6 +85,7 @@ __all__ = [
     "QueryError",
     "Read",
     "Schema",
+    "SqlResult",
     "Stream",
     "UnsupportedError",
     "WriteError",
@@ -98,4 +100,5 @@ __all__ = [
     "import_csv",
     "object_type",
     "open",
+    "sql",
 ]

@@ -589,6 +589,9 @@ pub(super) const LAYERS: &[Layers] = &[
             "group",
             "maintain",
             "arrow",
+            // The command, and its SQL.
+            "command",
+            "sql",
         ],
         upward: &[],
     },
