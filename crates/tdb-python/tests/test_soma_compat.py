@@ -245,6 +245,9 @@ def test_options_are_followed_or_refused(uri: str) -> None:
     with _frame(uri, platform_config=config) as table:
         said = table.schema_config_options()
     assert said.capacity == 77 and json.loads(said.dims)["soma_joinid"]["filters"] == [{"COMPRESSION_LEVEL": -1, "name": "RLE"}]
+    own = tiledbsoma.TileDBCreateOptions(capacity=55, dims={"soma_dim_0": {"tile": 6}})
+    found = tiledbsoma.open(tiledbsoma.io.from_anndata(uri + "_all", _anndata(), "RNA", platform_config=own))
+    assert [one.schema_config_options().capacity for one in (found.obs, found.ms["RNA"].X["data"])] == [55, 55]
     with pytest.raises(ValueError):
         tiledbsoma.TileDBCreateOptions(offsets_filters=["NoSuchFilter"])
     with pytest.raises(TypeError):

@@ -31,6 +31,7 @@ from ..exceptions import AlreadyExistsError, SOMAError, translated
 from ..experiment import Experiment
 from ..measurement import Measurement
 from ..ndarray import NDArray
+from ..platform_config import TileDBCreateOptions
 from ..sparse import SparseNDArray
 from .conversions import named
 from .registration import AxisIDMapping, ExperimentAmbientLabelMapping, ExperimentIDMapping
@@ -118,20 +119,9 @@ class Ingest:
         return self.uri
 
     def _options(self) -> Any:
-        own = options_of(self.config, [], [])
-        if own is None:
-            return None
-        # All arrays of the experiment have the same options, each those of its columns.
-        said = own["tiledb"]["create"]
-        for name in ("dims", "attrs"):
-            columns = self.config["tiledb"]["create"].get(name, {}) if isinstance(self.config, dict) else getattr(self.config, name)
-            said[name] = {
-                column: made
-                if isinstance(made, dict)
-                else {key: one for key, one in (("filters", made.filters), ("tile", made.tile)) if one is not None}
-                for column, made in columns.items()
-            }
-        return own
+        """The options of all arrays: each takes what is said of its columns."""
+        own = TileDBCreateOptions.from_platform_config(self.config)
+        return options_of(self.config, list(own.dims), list(own.attrs))
 
     def _place(self) -> dict[str, Any]:
         return {**self.context._opening(), "at": self.context.timestamp_ms or None}
