@@ -9,6 +9,10 @@ mod error;
 #[cfg(feature = "sql")]
 mod formats;
 #[cfg(feature = "sql")]
+mod functions;
+#[cfg(feature = "sql")]
+mod messages;
+#[cfg(feature = "sql")]
 mod prompt;
 #[cfg(feature = "sql")]
 pub(crate) mod runner;

@@ -1,10 +1,13 @@
 //! The threads of a session, and how an interrupt ends a query.
 
 use core::pin::Pin;
+use std::any::Any;
 use std::io;
 use std::num::NonZeroU16;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, PoisonError};
 
+use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use tokio::runtime::{Builder, Runtime};
 
@@ -58,7 +61,11 @@ impl Runner {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, StatementError> {
-        let (Some(_), Some(queries)) = (&self.waiting, &self.queries) else { return Ok(work.await) };
+        let (Some(_), Some(queries)) = (&self.waiting, &self.queries) else {
+            // A library that reads files may panic on one of them.
+            let done = AssertUnwindSafe(work).catch_unwind().await;
+            return Ok(done.map_err(|panic| Failure::Fault(text_of(panic.as_ref())))?);
+        };
         let interrupt = self.take_interrupt().unwrap_or_else(|| Box::pin(tokio::signal::ctrl_c()));
         match select(queries.spawn(work), interrupt).await {
             Either::Left((done, interrupt)) => {
@@ -102,6 +109,12 @@ pub(crate) fn runtime(threads: Option<NonZeroU16>) -> Result<Runtime> {
         builder.worker_threads(usize::from(threads.get()));
     }
     builder.enable_all().build().map_err(no_threads)
+}
+
+/// What a panic says.
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it gave up").to_owned()
 }
 
 fn no_threads(error: io::Error) -> Failure {
