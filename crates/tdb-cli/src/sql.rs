@@ -5,6 +5,8 @@ mod columns;
 #[cfg(feature = "sql")]
 mod copy;
 #[cfg(feature = "sql")]
+mod dictionaries;
+#[cfg(feature = "sql")]
 mod error;
 #[cfg(feature = "sql")]
 mod formats;
