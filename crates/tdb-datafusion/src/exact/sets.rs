@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::plan_err;
 use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::expr::SetComparison;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
@@ -30,8 +31,15 @@ impl AnalyzerRule for NamedSets {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         rewrite(plan, &|expr, _| match expr {
             Expr::SetComparison(SetComparison { expr, subquery, op, quantifier })
-                if !is_named(&subquery.subquery) =>
+                if is_mistaken(&expr, &subquery.subquery) =>
             {
+                if !subquery.outer_ref_columns.is_empty() {
+                    // A name for the whole subquery would hide the columns that it compares with
+                    // those around it.
+                    return plan_err!(
+                        "{expr} is a column of both queries: give the table in the subquery of {op} {quantifier} another name, as in FROM t AS u"
+                    );
+                }
                 let plan = LogicalPlanBuilder::from(Arc::clone(&subquery.subquery)).alias(TABLE)?.build()?;
                 let subquery = subquery.with_plan(Arc::new(plan));
                 Ok(Transformed::yes(Expr::SetComparison(SetComparison::new(expr, subquery, op, quantifier))))
@@ -41,6 +49,7 @@ impl AnalyzerRule for NamedSets {
     }
 }
 
-fn is_named(plan: &LogicalPlan) -> bool {
-    matches!(plan, LogicalPlan::SubqueryAlias(alias) if alias.alias.table() == TABLE)
+/// Whether a subquery has a column that is called like one of the expression.
+fn is_mistaken(expr: &Expr, subquery: &LogicalPlan) -> bool {
+    expr.column_refs().into_iter().any(|column| subquery.schema().has_column(column))
 }

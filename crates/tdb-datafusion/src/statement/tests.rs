@@ -180,6 +180,8 @@ async fn any_and_all_do_not_mistake_a_column_for_that_of_the_query_around() {
         ("i >= ALL (SELECT i FROM t)", 1),
         ("i = ANY (SELECT i FROM t WHERE i > 1)", 2),
         ("i <> ALL (SELECT i FROM t WHERE i > 1)", 1),
+        // A subquery that refers to the query around it keeps its names.
+        ("t.i < ANY (SELECT b.i FROM t AS b WHERE b.i = t.i + 1)", 2),
         ("i < ANY (SELECT i FROM t WHERE i < ALL (SELECT i FROM t WHERE i > 2))", 1),
     ] {
         let text = format!("SELECT count(*) AS n FROM t WHERE {condition}");
