@@ -3,7 +3,7 @@
 In both texts, {T} is the table.
 """
 
-import itertools
+import functools
 import math
 
 from sql_terms import DOUBT, WIDTHS, Ordered, Zeros, column, compare, key, predicate, sorted_compare, sorted_key, term
@@ -107,6 +107,23 @@ def extreme(term, sign):
 
 
 def aggregate(rng, columns):
+    own = plain_aggregate(rng, columns)
+    return filtered(own, predicate(rng, columns, 0)) if rng.below(6) == 0 else own
+
+
+def filtered(own, p):
+    """An aggregate of the rows that satisfy a condition."""
+
+    def of(rows):
+        # arguments may be computed for all rows, and overflow
+        own.of(rows)
+        return own.of([r for r in rows if p.of(r) is True])
+
+    text = "%s FILTER (WHERE %s)"
+    return Aggregate(text % (own.tdb, p.tdb), text % (own.duck, p.duck), own.shape, of, own.rules | p.rules)
+
+
+def plain_aggregate(rng, columns):
     own = term(rng, columns, 1 if rng.below(5) == 0 else 0)
     choice = rng.below(10)
     if choice < 2:
@@ -176,6 +193,8 @@ def grouped(rng, table, columns):
     keys = [term(rng, columns, 1 if rng.below(6) == 0 else 0) for _ in range(rng.pick([1, 1, 2]))]
     several = [aggregate(rng, columns) for _ in range(rng.between(1, 2))]
     tdb, duck, chosen, rules = where(rng, columns)
+    if rng.below(5) == 0 and chosen(table.rows):
+        return rolled_up(rng.sample(columns, rng.between(1, 2)), several, table, (tdb, duck, chosen, rules))
     found = groups(chosen(table.rows), keys)
     having = ""
     if rng.below(3) == 0:
@@ -192,6 +211,20 @@ def grouped(rng, table, columns):
              for which, text in (("tdb", tdb), ("duck", duck))]
     return Question("group", *texts, rows, [k.shape for k in keys] + [a.shape for a in several],
                     rules.union(*[x.rules for x in keys + several]))
+
+
+def rolled_up(keys, several, table, condition):
+    """Groups of all keys, of the first ones, and of none."""
+    tdb, duck, chosen, rules = condition
+    rows = []
+    for count in range(len(keys), -1, -1):
+        for g in groups(chosen(table.rows), keys[:count]):
+            shown = [k.of(g[0]) if at < count else None for at, k in enumerate(keys)]
+            rows.append(tuple(shown + [a.of(g) for a in several]))
+    form = "SELECT %s FROM {T}%s GROUP BY ROLLUP (%s)"
+    texts = [form % (listed(keys + several, which), text, ", ".join(getattr(k, which) for k in keys))
+             for which, text in (("tdb", tdb), ("duck", duck))]
+    return Question("rollup", *texts, rows, [x.shape for x in keys + several], rules.union(*[x.rules for x in keys + several]))
 
 
 def different(rows):
@@ -272,13 +305,36 @@ def joined(rng, table, columns):
 
 
 def subquery(rng, table, columns):
-    """IN and NOT IN of a subquery, EXISTS, a subquery of one value."""
+    """IN and NOT IN of a subquery, ANY and ALL, EXISTS, semi- and anti-joins, a subquery of one value."""
     own = rng.pick(columns)
     terms = rng.sample(columns, rng.between(1, 3))
     tdb, duck, chosen, rules = where(rng, columns)
     inner = chosen(table.rows)
-    choice = rng.below(4)
-    if choice < 2:
+    choice = rng.below(7)
+    if choice == 4 or choice == 5:
+        quantifier = "ANY" if choice == 4 else "ALL"
+        word, means = rng.pick([("=", lambda c: c == 0), ("<>", lambda c: c != 0), ("<", lambda c: c < 0), ("<=", lambda c: c <= 0),
+                                (">", lambda c: c > 0), (">=", lambda c: c >= 0)])
+        values = [own.of(r) for r in inner]
+
+        def holds(row):
+            value = own.of(row)
+            if not values or value is None:
+                return not values and quantifier == "ALL"
+            compared = [None if v is None else means(compare(value, v)) for v in values]
+            return True in compared if quantifier == "ANY" else all(c is True for c in compared)
+
+        condition = lambda which, text: "%s %s %s (SELECT %s FROM {T}%s)" % (getattr(own, which), word, quantifier, getattr(own, which), text)
+    elif choice == 6:
+        word = rng.pick(["SEMI", "ANTI"])
+        keys = {key(own.of(r)) for r in inner} - {None}
+        rows = [tuple(t.of(r) for t in terms) for r in table.rows
+                if (own.of(r) is not None and key(own.of(r)) in keys) == (word == "SEMI")]
+        name = own.column.name
+        texts = ["SELECT %s FROM {T} AS o %s JOIN (SELECT %s AS k FROM {T}%s) AS i ON o.%s = i.k" % (listed(terms, which), word, name, text, name)
+                 for which, text in (("tdb", tdb), ("duck", duck))]
+        return Question("semi-join", *texts, rows, [t.shape for t in terms], rules)
+    elif choice < 2:
         values = [own.of(r) for r in inner]
         keys, has_null = {key(v) for v in values if v is not None}, None in values
         word = "IN" if choice == 0 else "NOT IN"
@@ -305,7 +361,8 @@ def subquery(rng, table, columns):
         holds = lambda row: own.of(row) is not None and best is not None and compare(own.of(row), best) == 0
         condition = lambda which, text: "%s = (SELECT max(%s) FROM {T}%s)" % (getattr(own, which), getattr(own, which), text)
     rows = [tuple(t.of(r) for t in terms) for r in table.rows if holds(r)]
-    form = "SELECT %s FROM {T} AS o WHERE %s"
+    # without a name of its own, a column of the table around is called like one of the subquery
+    form = "SELECT %s FROM {T}" + ("" if choice in (4, 5) else " AS o") + " WHERE %s"
     return Question("subquery", form % (listed(terms, "tdb"), condition("tdb", tdb)), form % (listed(terms, "duck"), condition("duck", duck)),
                     rows, [t.shape for t in terms], rules)
 
@@ -338,7 +395,9 @@ def window(rng, table, columns):
     shown = rng.sample(columns, 2)
     partitioned, sorted_ = rng.below(3) > 0, rng.below(2) == 0
     parts = groups(found, [part], sorted_key) if partitioned else [found]
-    choice = rng.below(5)
+    choice = rng.below(6)
+    if choice == 5:
+        return framed(rng, columns, (tdb, duck, rules), parts, part if partitioned else None, shown)
     rows = []
     if choice == 0:
         name, shape, sorted_ = "rank()", "int", True
@@ -364,7 +423,38 @@ def window(rng, table, columns):
     return Question("window", *texts, rows, [t.shape for t in shown] + [shape], rules | (f.rules if f else frozenset()))
 
 
-FORMS = [select] * 6 + [aggregates] * 5 + [grouped] * 3 + [distinct] + [ordered] * 3 + [joined] * 2 + [subquery] * 2 + [several_sets, window]
+def framed(rng, columns, condition, parts, part, shown):
+    """A function of so many rows before and behind each, in an order in which only equal rows are peers."""
+    tdb, duck, rules = condition
+    f = aggregate(rng, columns)
+    while "DISTINCT" in f.tdb:
+        f = aggregate(rng, columns)
+    before, behind = rng.between(0, 3), rng.between(0, 3)
+
+    def order(a, b):
+        for c in columns:
+            x, y = c.of(a), c.of(b)
+            if x is not None and y is not None and sorted_compare(x, y) != 0:
+                return sorted_compare(x, y)
+            if (x is None) != (y is None):
+                return 1 if x is None else -1
+        return 0
+
+    rows = []
+    for group in parts:
+        sorted_ = sorted(group, key=functools.cmp_to_key(order))
+        for at, row in enumerate(sorted_):
+            rows.append(tuple([t.of(row) for t in shown] + [f.of(sorted_[max(0, at - before):at + behind + 1])]))
+    frame = " ROWS BETWEEN %d PRECEDING AND %d FOLLOWING" % (before, behind)
+    texts = []
+    for which, text in (("tdb", tdb), ("duck", duck)):
+        by = ", ".join("%s ASC NULLS LAST" % getattr(c, which) for c in columns)
+        over = " OVER (%sORDER BY %s%s)" % ("PARTITION BY %s " % getattr(part, which) if part else "", by, frame)
+        texts.append("SELECT %s, %s AS c2 FROM {T}%s" % (listed(shown, which), getattr(f, which) + over, text))
+    return Question("frame", *texts, rows, [t.shape for t in shown] + [f.shape], rules | f.rules)
+
+
+FORMS = [select] * 6 + [aggregates] * 5 + [grouped] * 3 + [distinct] + [ordered] * 3 + [joined] * 2 + [subquery] * 4 + [several_sets] + [window] * 3
 
 
 def question(rng, table):

@@ -150,7 +150,7 @@ pub(crate) const UNFINISHED_REMEDY: &str =
 
 /// The end of a message that says what to do if there is no array at the given place, or something
 /// else than an array.
-fn remedy_of(path: &Path, error: &tdb_array::Error) -> String {
+pub(crate) fn remedy_of(path: &Path, error: &tdb_array::Error) -> String {
     match error {
         tdb_array::Error::Io { path: place, source } if Path::new(place) == path => match source.kind() {
             io::ErrorKind::NotFound => hint_of_place(path),

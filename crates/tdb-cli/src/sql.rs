@@ -5,11 +5,17 @@ mod columns;
 #[cfg(feature = "sql")]
 mod copy;
 #[cfg(feature = "sql")]
+mod dictionaries;
+#[cfg(feature = "sql")]
 mod error;
 #[cfg(feature = "sql")]
 mod formats;
 #[cfg(feature = "sql")]
+mod functions;
+#[cfg(feature = "sql")]
 pub(crate) mod library;
+#[cfg(feature = "sql")]
+mod messages;
 #[cfg(feature = "sql")]
 mod prompt;
 #[cfg(feature = "sql")]

@@ -37,6 +37,10 @@ pub(crate) const MAX_SPOOL_MEMORY: usize = 256 << 10;
 /// The default size of a cache in bytes: of its folder, and of its part in memory.
 pub(crate) const CACHE_FOLDER_SIZE: u64 = 1 << 30;
 pub(crate) const CACHE_MEMORY_SIZE: u64 = 64 << 20;
+/// Values of a dictionary that become an enumeration where a result becomes an array: with more,
+/// they are plain, because every reader of an array holds its enumerations in memory.
+#[cfg(feature = "sql")]
+pub(crate) const MAX_COPIED_VALUES: usize = 1 << 20;
 /// Time after which progress is shown.
 pub(crate) const MIN_PROGRESS_TIME: Duration = Duration::from_millis(400);
 /// Time between two pictures of a spinner.

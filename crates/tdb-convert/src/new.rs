@@ -120,6 +120,31 @@ impl NewArray {
         Ok(())
     }
 
+    /// Gives attributes enumerations: those that are called like the columns of a batch, which are
+    /// dictionaries of all values. The cells of the file are values, not their numbers.
+    ///
+    /// # Errors
+    /// Dictionaries that are not the values of an enumeration.
+    pub fn enumerate(&mut self, dictionaries: &RecordBatch) -> Result<()> {
+        let arrow = dictionaries.schema_ref();
+        let made = schema_of(arrow, &SchemaOptions::dense().dimension(other(arrow)).enumerations())?;
+        for own in &mut self.schema.attributes {
+            if let Some(enumerated) = made.attribute(&own.name) {
+                let filters = core::mem::take(&mut own.filters);
+                *own = enumerated.clone().with_filters(filters);
+            }
+        }
+        let used = |name: &str| {
+            let name = Some(name);
+            self.schema.attributes.iter().any(|attribute| attribute.enumeration.as_deref() == name)
+        };
+        let entries = made.enumerations.into_iter().filter(|entry| used(&entry.name)).collect();
+        self.schema.enumerations = entries;
+        self.schema.check_new().map_err(tdb_arrow::Error::from)?;
+        self.enumerations = enumerations_of(dictionaries, &self.schema)?;
+        Ok(())
+    }
+
     /// The schema of the array.
     #[must_use]
     pub const fn schema(&self) -> &ArraySchema {
@@ -211,10 +236,13 @@ pub fn make_room(dimensions: &mut [Dimension], spans: &Spans) {
 
 /// All columns as attributes.
 fn columns(arrow: &Schema) -> Result<Vec<Attribute>> {
-    // A dimension with a name that no column has.
+    Ok(schema_of(&plain(arrow), &SchemaOptions::dense().dimension(other(arrow)))?.attributes)
+}
+
+/// A dimension with a name that no column has.
+fn other(arrow: &Schema) -> Dimension {
     let longest = arrow.fields().iter().map(|field| field.name().len()).max().unwrap_or(0);
-    let other = Dimension::new("r".repeat(longest.saturating_add(1)), 0i64..=0);
-    Ok(schema_of(&plain(arrow), &SchemaOptions::dense().dimension(other))?.attributes)
+    Dimension::new("r".repeat(longest.saturating_add(1)), 0i64..=0)
 }
 
 /// The schema without names of enumerations: a file whose metadata is not used has plain values.

@@ -3,6 +3,7 @@
 mod cast;
 mod ipc;
 mod joined;
+mod known;
 mod parquet;
 
 use std::collections::VecDeque;

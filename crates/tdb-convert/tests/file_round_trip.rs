@@ -211,3 +211,23 @@ fn rows_of_a_dense_array_that_were_sorted_are_not_taken_for_its_cells() {
     let error = array_of(Format::Arrow, moved).unwrap_err();
     assert!(matches!(&error, Error::Moved { row: 0, dimension, .. } if dimension == "rows"), "{error}");
 }
+
+#[test]
+fn only_the_table_at_its_end_says_where_the_messages_of_an_arrow_file_are() {
+    let array = fixture("enumeration");
+    let plain = file(&array, Format::Arrow, Options::new()).unwrap();
+    let length = u32::from_le_bytes(plain[12..16].try_into().unwrap());
+    // Polars writes something else in place of the schema, which is in the table, too.
+    let mut other = plain.clone();
+    other[8..16 + usize::try_from(length).unwrap()].fill(0xab);
+    let (schema, read) = array_of(Format::Arrow, plain).unwrap();
+    let (other_schema, other_read) = array_of(Format::Arrow, other.clone()).unwrap();
+    assert_eq!(schema.attributes, other_schema.attributes);
+    let cells = |array: &Array| whole(array).unwrap().collect().unwrap();
+    assert_eq!(cells(&read).columns(), cells(&other_read).columns());
+    // A table that is cut, or whose length is wrong.
+    let end = other.len() - 10;
+    other[end..end + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    let error = array_of(Format::Arrow, other).unwrap_err().to_string();
+    assert!(error.contains("table of messages is too long"), "{error}");
+}

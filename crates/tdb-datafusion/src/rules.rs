@@ -6,7 +6,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::checked::CheckedArithmetic;
 use crate::delete_rule::WholeFilters;
-use crate::exact::ExactComparisons;
+use crate::exact::{ExactComparisons, NamedSets};
 use crate::store::ExactInserts;
 use crate::update_rule::Updates;
 
@@ -18,7 +18,8 @@ type Rule = Arc<dyn AnalyzerRule + Send + Sync>;
 /// The rules of a session with those of this crate.
 pub(crate) fn with_own(rules: &[Rule]) -> Vec<Rule> {
     // Before the sides of operators are converted, they have the types of the statement.
-    let before: [Rule; 3] = [Arc::new(Updates), Arc::new(ExactInserts), Arc::new(ExactComparisons)];
+    let before: [Rule; 4] =
+        [Arc::new(Updates), Arc::new(NamedSets), Arc::new(ExactInserts), Arc::new(ExactComparisons)];
     let after: [Rule; 2] = [Arc::new(CheckedArithmetic), Arc::new(WholeFilters)];
     let own = |rule: &Rule| before.iter().chain(&after).any(|own| own.name() == rule.name());
     let mut theirs: Vec<_> = rules.iter().filter(|rule| !own(rule)).cloned().collect();

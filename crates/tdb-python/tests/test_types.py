@@ -312,3 +312,12 @@ def test_compat_refuses_categories_that_the_enumeration_lacks(uri: str) -> None:
     tiledb.from_pandas(uri, known, sparse=True, index_dims=["id"], mode="append")
     with tiledb.open(uri) as array:
         assert array.df[:]["c"].tolist()[:3] == ["a", "b", "b"] and array.df[:]["c"].isna().tolist()[3]
+
+
+def test_a_slip_in_a_datatype_is_refused_where_it_is_made() -> None:
+    with pytest.raises(tdb.QueryError, match=r'^"flot32" is not a valid datatype; did you mean "FLOAT32"\?$'):
+        tdb.Attribute("a", "flot32")
+    with pytest.raises(tdb.QueryError, match='did you mean "UINT8"'):
+        tdb.Dimension("d", (0, 9), dtype="uint99")
+    assert tdb.Attribute("a", "DATETIME_US").datatype == "DATETIME_US"
+    assert tdb.Attribute("a", "string").datatype == "string"

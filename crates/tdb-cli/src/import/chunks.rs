@@ -24,6 +24,13 @@ pub(super) struct Chunk {
     pub(super) file: usize,
 }
 
+impl Chunk {
+    /// Whether the text has ends of lines of old Macs only: CR, and no LF.
+    pub(super) fn has_old_ends(&self) -> bool {
+        memchr(b'\n', &self.text).is_none() && memchr(b'\r', &self.text).is_some()
+    }
+}
+
 /// Cuts the text of a file into chunks.
 pub(super) struct Chunks {
     file: Box<dyn BufRead + Send>,

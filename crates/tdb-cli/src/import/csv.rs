@@ -6,7 +6,7 @@
 use memchr::memchr2;
 
 use super::chunks::{Chunk, is_blank};
-use super::notation::{Dialect, Nulls};
+use super::notation::{Dialect, Nulls, word};
 use super::table::{Mark, Table};
 use super::text::Lines;
 
@@ -30,7 +30,7 @@ pub(super) fn parse(
     let mut lines = Lines::new(chunk);
     while let Some((number, line)) = lines.next()? {
         if parser.open.is_some() || !parser.leaves_out(number, line) {
-            parser.line(number, line).map_err(|error| parser.hinted(error))?;
+            parser.line(number, line).map_err(|error| parser.hinted(line, error))?;
         }
     }
     match parser.open {
@@ -63,12 +63,20 @@ impl Parser<'_> {
     }
 
     /// An error of a row, with what may be its reason.
-    fn hinted(&self, error: String) -> String {
+    fn hinted(&self, line: &str, error: String) -> String {
+        if !error.contains(" for ") {
+            return error;
+        }
         match self.table.all_names() {
-            [name] if error.contains(" cells for ") => match other_delimiter(name, self.delimiter) {
+            [name] => match separator_line(name).or_else(|| other_delimiter(name, self.delimiter)) {
                 Some(delimiter) => format!("{error}; --delimiter {delimiter} says what is between cells"),
                 None => format!("{error}; --skip leaves out lines before the header"),
             },
+            // A note behind the table.
+            _ if !line.contains(self.delimiter) && self.dialect.comment.is_none() => {
+                let first = line.split([' ', ':', '\r', '\n']).next().unwrap_or_default();
+                format!("{error}; --comment {} leaves out the lines that begin so", word(first))
+            }
             _ => error,
         }
     }
@@ -145,7 +153,11 @@ impl Parser<'_> {
                 self.open = None;
                 return Ok(Some(rest));
             } else {
-                return Err(format!("line {number}: there is text after a closing quote"));
+                let quote = quote.to_string();
+                return Err(format!(
+                    "line {number}: there is text after a closing quote (inside quotes, a quote is doubled, {quote}{quote}, and a \
+                     backslash has no meaning)"
+                ));
             }
         }
     }
@@ -157,6 +169,17 @@ pub(super) fn other_delimiter(line: &str, delimiter: char) -> Option<&'static st
     let known = [(';', "';'"), ('\t', "tab"), ('|', "'|'"), (',', "','")];
     let found = known.into_iter().filter(|(other, _)| *other != delimiter && line.contains(*other));
     found.max_by_key(|(other, _)| line.matches(*other).count()).map(|(_, shown)| shown)
+}
+
+/// What Excel says in a line before the header: `sep=;`.
+pub(super) fn separator_line(line: &str) -> Option<&'static str> {
+    match line.trim().strip_prefix("sep=")? {
+        "" | "\t" => Some("tab --skip 1"),
+        ";" => Some("';' --skip 1"),
+        "," => Some("',' --skip 1"),
+        "|" => Some("'|' --skip 1"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -199,14 +222,22 @@ mod tests {
     fn what_is_no_table_is_named_with_its_line() {
         let wrong = |text: &[u8]| parse(text, ',').unwrap_err();
         assert!(wrong(b"a\n\"b").starts_with("line 2: a closing quote is missing (--quote none"));
-        assert_eq!(wrong(b"a\n\"b\n\"c"), "line 3: there is text after a closing quote");
+        assert!(
+            wrong(b"a\n\"b\n\"c").starts_with("line 3: there is text after a closing quote (inside quotes")
+        );
         let skip = "; --skip leaves out lines before the header";
-        assert_eq!(wrong(b"a\n1,2"), format!("line 2: there are 2 cells for 1 columns{skip}"));
+        assert_eq!(wrong(b"a\n1,2"), format!("line 2: there are 2 cells for 1 column{skip}"));
         let delimiter = "; --delimiter ';' says what is between cells";
-        assert_eq!(wrong(b"a;b\n1,5;2"), format!("line 2: there are 2 cells for 1 columns{delimiter}"));
+        assert_eq!(wrong(b"a;b\n1,5;2"), format!("line 2: there are 2 cells for 1 column{delimiter}"));
         assert!(
             wrong(b"a\n1\n\xff\n").starts_with("line 3: the text is not valid UTF-8 at byte 1 of the line")
         );
+        let separator = "; --delimiter ';' --skip 1 says what is between cells";
+        assert!(wrong(b"sep=;\na;b\n1,5;2").ends_with(separator));
+        let note =
+            "line 3: there is 1 cell for 2 columns; --comment Total leaves out the lines that begin so";
+        assert_eq!(wrong(b"a,b\n1,2\nTotal: 1\n"), note);
+        assert_eq!(wrong(b"a,b\n1,2,3\n"), "line 2: there are 3 cells for 2 columns");
         assert_eq!(wrong(b""), "there is no header");
         assert_eq!(parse(b"a\n", ',').unwrap().len(), 0);
     }
@@ -221,7 +252,8 @@ mod tests {
         assert_eq!(table.row(0).map(|cell| cell.text.to_owned()).collect::<Vec<_>>(), ["2", "z\n"]);
         let wrong = Chunk { text: b"1\n".to_vec(), line: 9, before: 0, file: 0 };
         let wrong = super::parse(&wrong, &dialect, &nulls, Some(&names)).unwrap_err();
-        assert_eq!(wrong, "line 9: there are 1 cells for 2 columns");
+        let comment = "--comment 1 leaves out the lines that begin so";
+        assert_eq!(wrong, format!("line 9: there is 1 cell for 2 columns; {comment}"));
     }
 
     #[test]
@@ -255,7 +287,7 @@ mod tests {
         let names = || vec!["x".to_owned(), "y".to_owned()];
         let named = Dialect { names: names(), ..csv() };
         assert_eq!(rows("a,b\n1,2\n", named.clone(), &[]), is("x|y", "1|2"));
-        assert!(rows("a\n1\n", named, &[]).unwrap_err().contains("2 names for 1 columns"));
+        assert!(rows("a\n1\n", named, &[]).unwrap_err().contains("2 names for 1 column"));
         let bare = Dialect { header: false, ..csv() };
         assert_eq!(rows("1,2\n3,4\n", bare.clone(), &[]), is("column1|column2", "1|2 3|4"));
         assert!(rows("\n", bare, &[]).is_err());

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use encoding_rs::{Decoder, DecoderResult, Encoding};
+use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_16BE, UTF_16LE};
 
 use crate::thresholds::TEXT_BUFFER;
 
@@ -12,6 +12,16 @@ pub(super) fn parse(name: &str) -> Result<&'static Encoding, String> {
     Encoding::for_label(name.as_bytes()).ok_or_else(|| {
         "a name of an encoding is needed, such as latin1, windows-1252, utf-16le, shift_jis or gbk".to_owned()
     })
+}
+
+/// The encoding that a mark at the beginning of a file names, beside UTF-8: spreadsheets call it
+/// "Unicode text".
+pub(super) fn of_mark(start: &[u8]) -> Option<&'static Encoding> {
+    match start {
+        [0xff, 0xfe, ..] => Some(UTF_16LE),
+        [0xfe, 0xff, ..] => Some(UTF_16BE),
+        _ => None,
+    }
 }
 
 /// The text of a file in UTF-8.
@@ -103,6 +113,14 @@ mod tests {
         let long: Vec<u8> = (0..300_000u32).flat_map(|_| *b"\xe9a").collect();
         assert_eq!(read(&long, "iso-8859-1").unwrap(), "éa".repeat(300_000));
         assert!(parse("latin").is_err());
+    }
+
+    #[test]
+    fn a_mark_names_an_encoding() {
+        let name = |start: &[u8]| of_mark(start).map(Encoding::name);
+        assert_eq!(name(b"\xff\xfea\0"), Some("UTF-16LE"));
+        assert_eq!(name(b"\xfe\xff\0a"), Some("UTF-16BE"));
+        assert_eq!(name(b"\xef\xbb\xbfa").or(name(b"\xff")).or(name(b"")), None);
     }
 
     #[test]

@@ -46,3 +46,56 @@ impl FileFormat {
         }
     }
 }
+
+/// Files that are not read, by the endings of their names, and how they become some that are.
+const OTHERS: [(&[&str], &str); 8] = [
+    (
+        &["bz2", "xz", "lzma", "lz4", "br", "zip", "7z", "tar", "tgz", "snappy"],
+        "this is compressed in a way that is not read (.gz and .zst are): unpack it first, as in bunzip2 --stdout FILE | tdb import ARRAY - --format csv",
+    ),
+    (
+        &["xlsx", "xls", "xlsm", "ods"],
+        "this is a spreadsheet: save each of its sheets as CSV, and import that",
+    ),
+    (
+        &["h5", "hdf5", "he5", "nc", "nc4", "zarr"],
+        "this is no table: in Python, tdb.from_numpy makes an array of what h5py or zarr reads, and Dataset.tdb.to_tdb of what xarray does",
+    ),
+    (&["npz"], "this is an archive of NPY files: unzip it, and import each of them"),
+    (
+        &["pkl", "pickle", "rds", "rdata", "sav", "dta", "sas7bdat", "orc", "avro", "mat"],
+        "only the program that wrote this reads it well: let that write Parquet or CSV, and import that",
+    ),
+    (
+        &["db", "sqlite", "sqlite3", "duckdb", "mdb"],
+        "this is a database: let it write a table as CSV or Parquet, and import that",
+    ),
+    (
+        &["geojson"],
+        "this is one object of JSON with a list inside: jq --compact-output .features[] FILE | tdb import ARRAY - --format ndjson",
+    ),
+    (
+        &["txt", "dat", "log", "data", "psv"],
+        "--format csv reads lines of cells, with --delimiter '|', tab or ' ' between them",
+    ),
+];
+
+/// What to do with a file whose name does not say one of the formats.
+pub(super) fn unknown(path: &Path) -> String {
+    const NEEDED: &str = "--format csv, tsv, ndjson, json, npy, parquet, arrow or arrows is needed";
+    if path.is_dir() {
+        let shown = path.display();
+        return format!(
+            "this is a folder: a pattern in quotes names the files in it, as '{shown}/*.csv' or '{shown}/**/*.parquet'; if names of \
+             folders are columns (year=2024), tdb sql reads them: COPY (FROM '{shown}/**/*.parquet') TO 'ARRAY' STORED AS TILEDB"
+        );
+    }
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    let known =
+        OTHERS.iter().find(|(endings, _)| ending.as_deref().is_some_and(|own| endings.contains(&own)));
+    match known {
+        Some((_, what)) if what.starts_with("--format") => format!("{NEEDED}; {what}"),
+        Some((_, what)) => (*what).to_owned(),
+        None => NEEDED.to_owned(),
+    }
+}

@@ -21,7 +21,7 @@ const MAX_SHOWN: usize = 40;
 /// text.
 pub(super) fn reason(samples: &[Table], name: &str) -> Option<String> {
     others(samples, name).next()?;
-    let reasons = [nulls, clocks, notations, offsets, misfits];
+    let reasons = [nulls, clocks, notations, offsets, signs, misfits];
     reasons.into_iter().find_map(|reason| reason(samples, name))
 }
 
@@ -78,6 +78,46 @@ fn offsets(samples: &[Table], name: &str) -> Option<String> {
     })
 }
 
+/// Its numbers are written for people: with a comma as the point, thousands apart, a currency or a
+/// percent sign.
+fn signs(samples: &[Table], name: &str) -> Option<String> {
+    let all = |point: char, group: char| {
+        others(samples, name).all(|spot| is_written_number(spot.cell.text, point, group))
+    };
+    let first = others(samples, name).next()?;
+    let text: String = first.cell.text.chars().take(MAX_SHOWN).collect();
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let column = if is_plain { name.to_owned() } else { format!("\"{name}\"") };
+    // Where both are possible (1,234), there is no other sign of a point.
+    let number = if all('.', ',') {
+        format!("regexp_replace({column}, '[^0-9.-]', '', 'g')")
+    } else if all(',', '.') || all(',', ' ') {
+        format!("replace(regexp_replace({column}, '[^0-9,-]', '', 'g'), ',', '.')")
+    } else {
+        return None;
+    };
+    Some(format!(
+        "its numbers are written for people, such as {text:?} ({}): in SQL, CAST({number} AS DOUBLE) makes numbers of them",
+        first.at()
+    ))
+}
+
+/// Whether a text is a number with this point, and this character between thousands.
+fn is_written_number(text: &str, point: char, group: char) -> bool {
+    let text = text.trim_start_matches(['-', '+']).trim_matches(['$', '€', '£', '¥', '%', ' ', '\u{a0}']);
+    let text = text.trim_start_matches(['-', '+']);
+    let (whole, part) = text.split_once(point).unwrap_or((text, ""));
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut groups = whole.split(group);
+    let first = groups.next().unwrap_or_default();
+    let mut others = groups.peekable();
+    let is_grouped = others.peek().is_none() || first.len() <= 3;
+    is_digits(first)
+        && is_grouped
+        && others.all(|group| group.len() == 3 && is_digits(group))
+        && (part.is_empty() && !text.ends_with(point) || is_digits(part))
+}
+
 /// A few of its cells do not fit the type of the others.
 fn misfits(samples: &[Table], name: &str) -> Option<String> {
     let count = given(samples, name).count();
@@ -103,7 +143,8 @@ fn misfits(samples: &[Table], name: &str) -> Option<String> {
 /// What is odd about the names of columns: they look like cells, or like several names.
 pub(super) fn names(names: &[String], dialect: &Dialect) -> Option<String> {
     if let [one] = names
-        && let Some(delimiter) = csv::other_delimiter(one, dialect.delimiter)
+        && let Some(delimiter) =
+            csv::separator_line(one).or_else(|| csv::other_delimiter(one, dialect.delimiter))
     {
         let name: String = one.chars().take(MAX_SHOWN).collect();
         return Some(format!(
@@ -161,6 +202,16 @@ mod tests {
             ),
             (&["\"NA\"", "1"], "--null '\"NA\"' makes such"),
             (&["NULL", "2020-01-01"], "it has NULL (line 2): --null NULL makes"),
+            (
+                &["3,07", "NA", "-1.204,5"],
+                "in SQL, CAST(replace(regexp_replace(a, '[^0-9,-]', '', 'g'), ',', '.') AS",
+            ),
+            (
+                &["$1,010.50", "-$3"],
+                "\"$1,010.50\" (line 2): in SQL, CAST(regexp_replace(a, '[^0-9.-]', '', 'g') AS DOUBLE)",
+            ),
+            (&["5%", "12.5 %"], "CAST(regexp_replace(a, "),
+            (&["1,000", "999"], "CAST(regexp_replace(a, "),
             (&["12:30:00", "23:59:59"], "--types 'a=time_sec'"),
             (&["12:30:00.5", "23:59"], "--types 'a=time_us'"),
             (&["2012/01/31", "2012/02/01", "NA"], "--date-format 'a=%Y/%m/%d' reads them"),
@@ -182,9 +233,17 @@ mod tests {
 
     #[test]
     fn text_is_text_without_a_word() {
-        for cells in
-            [&["a", "b"][..], &["1", "x"], &["NA", "a"], &["NA", "NA"], &["2012/01/31", "x"], &["12:30", "x"]]
-        {
+        for cells in [
+            &["a", "b"][..],
+            &["1", "x"],
+            &["NA", "a"],
+            &["NA", "NA"],
+            &["2012/01/31", "x"],
+            &["12:30", "x"],
+            &["1,2,3", "4"],
+            &["1.2.3.4", "5"],
+            &["%", "$"],
+        ] {
             assert_eq!(reason(cells), None, "{cells:?}");
         }
     }
@@ -197,6 +256,7 @@ mod tests {
         };
         let csv = Dialect::new(',');
         assert!(told(&["a;b"], &csv).unwrap().contains("--delimiter ';' says"));
+        assert!(told(&["sep=;"], &csv).unwrap().contains("--delimiter ';' --skip 1 says"));
         assert!(told(&["1", "x", "2020-01-01"], &csv).unwrap().contains("such as \"1\": --header no"));
         assert_eq!(told(&["1", "2"], &Dialect { header_given: true, ..csv.clone() }), None);
         for list in [&["a"][..], &["", "a", "b"], &["country", "2019", "2020"], &["", ""], &["a", "a"]] {

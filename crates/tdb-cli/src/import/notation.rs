@@ -1,6 +1,8 @@
 //! The notation of a file of text: what is between cells, what is a row, what is null, and which
 //! columns are imported.
 
+use std::collections::HashSet;
+
 use clap::ValueEnum;
 use encoding_rs::Encoding;
 use tdb_text::suggest::hint;
@@ -9,6 +11,7 @@ use super::chunks::Chunk;
 use super::dates::DateFormats;
 use super::table::{Cell, Mark, Table};
 use super::{csv, json, ndjson};
+use crate::names::Unique;
 
 /// The notation of the rows of a file.
 #[derive(Clone, Debug)]
@@ -96,6 +99,21 @@ impl Notation {
             table.choose(columns);
         }
         Ok(table)
+    }
+
+    /// What is wrong where two columns have one name, and the names that they could have.
+    pub(super) fn twice(&self, table: &Table) -> Option<String> {
+        let Kind::Delimited(_) = &self.kind else { return None };
+        let mut seen = HashSet::new();
+        let name = table.names().iter().find(|name| !seen.insert(name.as_str()))?;
+        let mut unique = Unique::exact();
+        let own = |(at, name): (usize, &String)| {
+            let name = if name.is_empty() { format!("column{}", at.saturating_add(1)) } else { name.clone() };
+            unique.name(&name)
+        };
+        let names: Vec<String> = table.all_names().iter().enumerate().map(own).collect();
+        let names = word(&names.join(","));
+        Some(format!("two columns are called {name:?}: --header yes --names {names} gives all columns names"))
     }
 }
 
@@ -186,7 +204,7 @@ pub(super) fn null_option(cell: Cell<'_>) -> String {
 }
 
 /// A text as a word of a shell's command line.
-fn word(text: &str) -> String {
+pub(super) fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:,+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use clap::Parser;
 use serde_json::Value;
 use tdb_array::MemoryBudget;
+use tdb_arrow::arrow_array::RecordBatch;
 use tdb_text::suggest::hint;
 
 use super::args::ImportArgs;
@@ -117,13 +118,16 @@ pub(crate) struct Copied {
 #[derive(Clone, Debug)]
 pub(crate) struct ResultFile {
     file: Arc<File>,
+    /// The dictionaries of the columns that have some.
+    dictionaries: RecordBatch,
     stopped: Arc<AtomicBool>,
 }
 
 impl ResultFile {
-    /// A file whose import fails as soon as `stopped` is set.
-    pub(crate) fn new(file: File, stopped: Arc<AtomicBool>) -> Self {
-        Self { file: Arc::new(file), stopped }
+    /// A file whose import fails as soon as `stopped` is set. Its cells are values; those of the
+    /// columns of `dictionaries` are in these.
+    pub(crate) fn new(file: File, dictionaries: RecordBatch, stopped: Arc<AtomicBool>) -> Self {
+        Self { file: Arc::new(file), dictionaries, stopped }
     }
 
     pub(super) fn input(&self) -> Input {
@@ -157,6 +161,12 @@ impl Seek for ResultReader {
 }
 
 impl ImportArgs {
+    /// The dictionaries of the rows that take the place of files; none if there are no columns that
+    /// have one.
+    pub(super) fn dictionaries(&self) -> Option<&RecordBatch> {
+        self.rows.get().map(|rows| &rows.dictionaries).filter(|batch| batch.num_columns() > 0)
+    }
+
     /// The rows that take the place of files.
     pub(super) fn result(&self, file: &Path) -> Option<Input> {
         self.rows.get().filter(|_| file == Path::new(NAME)).map(ResultFile::input)
@@ -188,7 +198,8 @@ mod tests {
         let mut file = crate::temporary::unnamed().unwrap();
         file.write_all(b"0123456789").unwrap();
         let stopped = Arc::new(AtomicBool::new(false));
-        let rows = ResultFile::new(file, stopped.clone());
+        let none = RecordBatch::new_empty(Arc::new(tdb_arrow::arrow_schema::Schema::empty()));
+        let rows = ResultFile::new(file, none, stopped.clone());
         let (mut reader, mut start) = (rows.reader(), [0; 3]);
         reader.read_exact(&mut start).unwrap();
         assert_eq!(&start, b"012");

@@ -5,7 +5,7 @@ use std::io::Read;
 use tdb_text::suggest::hint;
 
 use super::args::{ImportArgs, shown};
-use super::format::FileFormat;
+use super::format::{self, FileFormat};
 use super::notation::{Kind, Notation};
 use super::npy::Npy;
 use super::tables::{Tables, TextFile};
@@ -21,8 +21,9 @@ pub(super) enum Source {
 impl ImportArgs {
     /// Opens the file.
     pub(super) fn source(&self, stores: &Stores) -> Result<Source> {
-        let needed = "--format csv, tsv, ndjson, json, npy, parquet, arrow or arrows is needed";
-        let format = self.file_format().ok_or_else(|| self.usage(needed))?;
+        let format = self.file_format().ok_or_else(|| {
+            self.usage(self.files().first().map_or_else(String::new, |file| format::unknown(file)))
+        })?;
         if self.memory.is_some() {
             return Err(self.usage("--memory is only for Parquet and Arrow files"));
         }

@@ -123,7 +123,8 @@ impl Table {
                 let old = core::mem::replace(&mut self.names, names);
                 if old.len() != self.names.len() {
                     let (given, there) = (self.names.len(), old.len());
-                    return Err(format!("--names: there are {given} names for {there} columns"));
+                    let columns = if there == 1 { "column" } else { "columns" };
+                    return Err(format!("--names: there are {given} names for {there} {columns}"));
                 }
             }
             self.wants_header = false;
@@ -139,7 +140,12 @@ impl Table {
             self.wants_names = false;
         }
         if cells != self.names.len() {
-            return Err(format!("line {line}: there are {cells} cells for {} columns", self.names.len()));
+            let count = |count: usize, what: &str| {
+                if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+            };
+            let are = if cells == 1 { "is" } else { "are" };
+            let columns = count(self.names.len(), "column");
+            return Err(format!("line {line}: there {are} {} for {columns}", count(cells, "cell")));
         }
         Ok(())
     }

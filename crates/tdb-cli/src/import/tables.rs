@@ -19,6 +19,10 @@ use super::table::Table;
 use crate::failure::Failure;
 use crate::thresholds::{CHUNK, CHUNKS_PER_THREAD, FIRST_CHUNK, FIRST_CHUNKS, MIN_FIRST_CHUNK};
 
+/// What is wrong with a file whose lines end as those of old Macs.
+const OLD_ENDS: &str =
+    "its lines end with CR alone, as on old Macs: tr '\\r' '\\n' < FILE | tdb import ARRAY - --format csv";
+
 /// The tables of files, of which the first rows are in memory.
 #[derive(Debug)]
 pub(super) struct Tables {
@@ -46,8 +50,10 @@ impl TextFile {
 
     /// The chunks of the file, which has so many columns.
     fn chunks(&self, notation: &Notation, columns: Option<usize>) -> Result<Chunks, String> {
-        let file = self.input.open().map_err(|error| self.wrong(error))?;
-        let file = match notation.encoding {
+        let mut file = self.input.open().map_err(|error| self.wrong(error))?;
+        // No text in UTF-8 begins like this.
+        let marked = encoding::of_mark(file.fill_buf().map_err(|error| self.wrong(error))?);
+        let file = match notation.encoding.or(marked) {
             Some(encoding) => encoding::decoded(file, encoding),
             None => file,
         };
@@ -65,6 +71,12 @@ impl Tables {
             let mut chunks = file.chunks(&notation, None)?;
             let chunk = chunks.next(share).map_err(wrong)?.unwrap_or_default();
             let table = notation.parse(&chunk, None).map_err(wrong)?.behind(rows);
+            if table.len() == 0 && chunk.has_old_ends() {
+                return Err(wrong(OLD_ENDS.to_owned()));
+            }
+            if let Some(why) = notation.twice(&table) {
+                return Err(wrong(why));
+            }
             rows = rows.saturating_add(table.len());
             samples.push(table.of_file(number, file.name.clone()));
             whole = chunks.is_at_end().map_err(wrong)? && whole;
@@ -361,6 +373,6 @@ mod tests {
         let (last, before) = found.split_last().unwrap();
         assert!(before.iter().all(Result::is_ok));
         let line = 2 + 300_000 + 300_000 / 7 + 1;
-        assert_eq!(last.clone().unwrap_err(), format!("line {line}: there are 1 cells for 2 columns"));
+        assert_eq!(last.clone().unwrap_err(), format!("line {line}: there is 1 cell for 2 columns"));
     }
 }

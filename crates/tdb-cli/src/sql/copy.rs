@@ -15,6 +15,7 @@ use tdb_datafusion::datafusion::error::DataFusionError;
 use tdb_datafusion::datafusion::sql::parser::{CopyToSource, CopyToStatement, ExplainStatement, Statement};
 use tdb_datafusion::datafusion::sql::sqlparser::ast::{self, Value};
 
+use super::dictionaries::Dictionaries;
 use super::error::StatementError;
 use super::statements;
 use crate::failure::{Failure, Result};
@@ -79,11 +80,13 @@ pub(super) struct Spool {
     file: File,
     sink: Box<dyn BatchSink>,
     schema: SchemaRef,
+    dictionaries: Dictionaries,
 }
 
 impl Spool {
     /// A file for rows of these columns, whose names must differ: an array has each once. Values of
-    /// dictionaries are written as they are, because each batch may have a dictionary of its own.
+    /// dictionaries are written as they are, because each batch may have a dictionary of its own;
+    /// those of all batches become an enumeration.
     pub(super) fn new(schema: &Schema) -> Result<Self, StatementError> {
         let mut unique = Unique::exact();
         for field in schema.fields() {
@@ -102,14 +105,16 @@ impl Spool {
             };
             Field::new(field.name(), data_type, field.is_nullable())
         };
+        let dictionaries = Dictionaries::new(schema).map_err(DataFusionError::from)?;
         let schema = Arc::new(Schema::new(schema.fields().iter().map(plain).collect::<Vec<_>>()));
         let file = unnamed().map_err(|error| temporary(&error))?;
         let out = file.try_clone().map_err(|error| temporary(&error))?;
         let sink = sink(Format::ArrowStream, BufWriter::new(out), &schema, &SinkOptions::new());
-        Ok(Self { file, sink: sink.map_err(failed)?, schema })
+        Ok(Self { file, sink: sink.map_err(failed)?, schema, dictionaries })
     }
 
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), StatementError> {
+        self.dictionaries.add(batch).map_err(DataFusionError::from)?;
         let columns = batch.columns().iter().zip(self.schema.fields());
         let columns = columns.map(|(column, field)| cast(column, field.data_type()));
         let columns = columns.collect::<Result<Vec<_>, _>>().map_err(DataFusionError::from)?;
@@ -120,10 +125,11 @@ impl Spool {
     }
 
     /// Ends the file; returns an import of it, which can be stopped.
-    pub(super) fn finish(self, import: ResultImport, stores: Stores) -> Result<PendingCopy> {
+    pub(super) fn finish(self, import: ResultImport, stores: Stores) -> Result<PendingCopy, StatementError> {
         self.sink.finish().map_err(failed)?;
         let stop = Stop(Arc::default());
-        let rows = ResultFile::new(self.file, stop.0.clone());
+        let dictionaries = self.dictionaries.finish().map_err(DataFusionError::from)?;
+        let rows = ResultFile::new(self.file, dictionaries, stop.0.clone());
         Ok(PendingCopy { import, rows, stores, stop })
     }
 }

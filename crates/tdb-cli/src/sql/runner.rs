@@ -1,10 +1,13 @@
 //! The threads of a session, and how an interrupt ends a query.
 
 use core::pin::Pin;
+use std::any::Any;
 use std::io;
 use std::num::NonZeroU16;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, PoisonError};
 
+use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use tokio::runtime::{Builder, Runtime};
 
@@ -58,7 +61,11 @@ impl Runner {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, StatementError> {
-        let (Some(_), Some(queries)) = (&self.waiting, &self.queries) else { return Ok(work.await) };
+        let (Some(_), Some(queries)) = (&self.waiting, &self.queries) else {
+            // A library that reads files may panic on one of them.
+            let done = AssertUnwindSafe(work).catch_unwind().await;
+            return Ok(done.map_err(|panic| Failure::Fault(text_of(panic.as_ref())))?);
+        };
         let interrupt = self.take_interrupt().unwrap_or_else(|| Box::pin(tokio::signal::ctrl_c()));
         match select(queries.spawn(work), interrupt).await {
             Either::Left((done, interrupt)) => {
@@ -104,6 +111,28 @@ pub(crate) fn runtime(threads: Option<NonZeroU16>) -> Result<Runtime> {
     builder.enable_all().build().map_err(no_threads)
 }
 
+/// What a panic says.
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it gave up").to_owned()
+}
+
 fn no_threads(error: io::Error) -> Failure {
     Failure::Failed(format!("cannot start threads: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_a_library_is_an_error_of_the_statement() {
+        let runner = Runner::new(None).unwrap();
+        let nothing: Option<u8> = None;
+        let work = async move { nothing.expect("integers of 128 bits") };
+        let done = runner.block_on(runner.run(work)).unwrap();
+        let said = done.err().map(|error| error.failure("").text().to_owned());
+        assert!(said.is_some_and(|said| said.contains("integers of 128 bits")));
+        assert_eq!(runner.block_on(runner.run(async { 1 })).unwrap().ok(), Some(1));
+    }
 }

@@ -31,7 +31,7 @@ fn what_is_wrong_with_one_of_several_files_is_said_with_its_name() {
     let one = file(&scratch, "n1.csv", "a,b\n1,x\n");
     let array = scratch.path().join("array");
     for (name, content, options, why) in [
-        ("bad.csv", "a,b\n2\n", &[][..], "bad.csv: line 2: there are 1 cells for 2 columns"),
+        ("bad.csv", "a,b\n2\n", &[][..], "bad.csv: line 2: there is 1 cell for 2 columns"),
         (
             "bad.csv",
             "a,b\n\nx,y\n",

@@ -107,7 +107,7 @@ fn a_dash_is_standard_input() {
     let (code, said) = import(&["--format", "csv"]);
     assert_eq!(
         (code, said.as_str()),
-        (Some(1), "error: standard input: line 2: there are 1 cells for 2 columns\n")
+        (Some(1), "error: standard input: line 2: there is 1 cell for 2 columns\n")
     );
 }
 

@@ -274,6 +274,11 @@ fn text_may_be_in_another_encoding() {
     let wide = file(&scratch, "wide.tsv", wide);
     said(&["import", text(&array), text(&wide), "--encoding", "utf-16le"]);
     assert!(csv(text(&array)).ends_with("2,3,€\n"));
+    // Its mark says so, too, in both orders of bytes.
+    said(&["import", text(&array), text(&wide)]);
+    let other: Vec<u8> = "\u{feff}a,b\n4,$\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    said(&["import", text(&array), text(&file(&scratch, "other.csv", other))]);
+    assert!(csv(text(&array)).ends_with("3,3,€\n4,4,$\n"));
     let bad = file(&scratch, "bad.csv", b"a,b\n1,x\n2,\x81\xff\n");
     refused(
         &["import", text(&array), text(&bad), "--encoding", "shift_jis"],

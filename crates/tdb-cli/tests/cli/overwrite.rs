@@ -75,7 +75,7 @@ fn an_import_may_begin_again() {
     assert_eq!(csv(text(&array)), "x,a\n1,2.0\n");
     // What is wrong with the file is found before anything is removed.
     let bad = file(&scratch, "bad.csv", "x,a\n1\n");
-    refused(&["import", text(&array), text(&bad), "--force"], 1, "there are 1 cells for 2 columns");
+    refused(&["import", text(&array), text(&bad), "--force"], 1, "there is 1 cell for 2 columns");
     assert_eq!(csv(text(&array)), "x,a\n1,2.0\n");
     assert_eq!(tdb(&["verify", text(&array)]).err, "");
 }

@@ -139,6 +139,78 @@ fn every_type_of_a_result_that_arrays_have_is_copied() {
 }
 
 #[test]
+fn an_index_of_pandas_without_a_name_is_left_out_by_wish() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    ran(folder, "COPY (SELECT 'r1' AS \"__index_level_0__\", 2 AS a) TO 'x.parquet'");
+    for more in [&[][..], &["--dims", "a"], &["--dense"]] {
+        let refused = tdb_in(folder, &[&["import", "x", "x.parquet"], more].concat());
+        assert_eq!(refused.code, 2);
+        let cure = "--drop __index_level_0__ leaves the column out";
+        assert!(refused.err.contains(cure) && refused.err.contains("rename_axis"), "{}", refused.err);
+        assert!(!folder.join("x").exists());
+    }
+    assert_eq!(tdb_in(folder, &["import", "x", "x.parquet", "--drop", "__index_level_0__"]).code, 0);
+    assert_eq!(cells(folder, "x"), "row,a\n0,2\n");
+}
+
+/// The type of an array's attribute, and the values of its enumeration.
+fn enumeration(folder: &Path, array: &str, attribute: &str) -> (String, Option<String>) {
+    let info = tdb_in(folder, &["info", array, "--json"]);
+    let info: serde_json::Value = serde_json::from_str(&info.out).unwrap();
+    let all = |key: &str| info[key].as_array().cloned().unwrap_or_default();
+    let own = all("attributes").into_iter().find(|own| own["name"] == attribute).unwrap();
+    let values = all("enumerations").into_iter().find(|one| one["name"] == own["enumeration"]);
+    let values = values.map(|one| format!("{} {}", one["values"], one["ordered"]));
+    (own["datatype"].as_str().unwrap().to_owned(), values)
+}
+
+#[test]
+fn columns_of_enumerations_are_copied_with_their_values() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let from = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/enumeration");
+    let copy = |query: &str, to: &str, options: &str| {
+        ran(folder, &format!("COPY ({query}) TO '{to}' STORED AS TILEDB OPTIONS ({options})"));
+    };
+    copy(&format!("SELECT x, f, n FROM '{from}' WHERE f <> 'kiwi'"), "some", "dims 'x'");
+    // Values that no row has are there, too, in their order.
+    let fruits = Some("[\"apple\",\"fig\",\"kiwi\"] false".to_owned());
+    assert_eq!(enumeration(folder, "some", "f"), ("UINT8".to_owned(), fruits));
+    assert_eq!(enumeration(folder, "some", "n"), ("INT32".to_owned(), Some("[-5,0,700] false".to_owned())));
+    assert_eq!(
+        ran(folder, "SELECT f, count(*) AS c, min(n) AS n FROM some GROUP BY f ORDER BY f").0,
+        ran(
+            folder,
+            &format!(
+                "SELECT f, count(*) AS c, min(n) AS n FROM '{from}' WHERE f <> 'kiwi' GROUP BY f ORDER BY f"
+            )
+        )
+        .0
+    );
+    assert_eq!(tdb_in(folder, &["verify", "some"]).code, 0);
+    // Later rows have values of the enumeration, or extend it.
+    let later = "SELECT CAST(50 + x AS INT) AS x, arrow_cast('plum', 'Dictionary(Int8, Utf8)') AS f, n FROM 'some' WHERE x = 1";
+    let refused = failed(folder, &format!("COPY ({later}) TO 'some' STORED AS TILEDB"));
+    assert!(refused.contains("enumeration \"f\""), "{refused}");
+    copy(later, "some", "extend_enumerations true");
+    assert!(enumeration(folder, "some", "f").1.unwrap().starts_with("[\"apple\",\"fig\",\"kiwi\",\"plum\"]"));
+    // Two tables, whose values are put together; one column twice; another type by wish; a dimension.
+    let union = "SELECT x, f FROM 'some' UNION ALL SELECT x + 100, arrow_cast('date', 'Dictionary(Int8, Utf8)') FROM 'some'";
+    copy(union, "both", "");
+    let values = enumeration(folder, "both", "f").1.unwrap();
+    assert!(
+        values.contains("\"date\"") && values.contains("\"fig\"") && values.ends_with(" false"),
+        "{values}"
+    );
+    copy("SELECT x, f, f AS g, n FROM 'some'", "twice", "types 'n=int64?'");
+    assert_eq!(enumeration(folder, "twice", "f").1, enumeration(folder, "twice", "g").1);
+    assert_eq!(enumeration(folder, "twice", "n"), ("INT64".to_owned(), None));
+    copy("SELECT f, count(*) AS c FROM 'some' GROUP BY f", "counts", "dims 'f'");
+    assert_eq!(cells(folder, "counts").lines().nth(1).unwrap().split(',').next(), Some("apple"));
+}
+
+#[test]
 fn insert_numbers_rows_and_lets_an_imported_array_grow() {
     let scratch = trips();
     let folder = scratch.path();
@@ -152,13 +224,35 @@ fn insert_numbers_rows_and_lets_an_imported_array_grow() {
     assert_eq!(said, "1 row inserted\n1 row inserted\n");
     let all = cells(folder, "trips");
     assert!(all.ends_with("4,Bari,2025-05-05,3.0\n5,Rome,2024-01-02,\n"), "{all}");
+    // Without a list of columns: one column fewer than the array has means all but the number.
+    ran(
+        folder,
+        "INSERT INTO trips SELECT city, day, price FROM 'trips.csv' WHERE city = 'Pisa'; \
+         INSERT INTO trips VALUES ('Como', DATE '2025-05-05', 2)",
+    );
+    let all = cells(folder, "trips");
+    assert!(all.ends_with("6,Pisa,2024-01-01,1.0\n7,Como,2025-05-05,2.0\n"), "{all}");
+    for (sql, said) in [
+        (
+            "INSERT INTO trips SELECT city, day FROM 'trips.csv'",
+            "the values have 2 columns, and trips has 4 columns (row, city, day, price): INSERT INTO trips (…) names those",
+        ),
+        (
+            "INSERT INTO trips (city, day) VALUES ('Como')",
+            "the values have 1 column, and INSERT INTO trips (…) names 2 columns",
+        ),
+        ("INSERT INTO days SELECT city, day FROM 'trips.csv'", "days has 3 columns (city, day, price)"),
+    ] {
+        let failed = failed(folder, sql);
+        assert!(failed.contains(said), "{sql}: {failed}");
+    }
     // A number may be given.
     ran(
         folder,
         "INSERT INTO trips VALUES (100, 'Turin', DATE '2025-05-06', 1), (NULL, 'Turin', DATE '2025-05-07', NULL)",
     );
     let all = cells(folder, "trips");
-    assert!(all.ends_with("6,Turin,2025-05-07,\n100,Turin,2025-05-06,1.0\n"), "{all}");
+    assert!(all.ends_with("8,Turin,2025-05-07,\n100,Turin,2025-05-06,1.0\n"), "{all}");
     ran(folder, "INSERT INTO days VALUES ('Zug', DATE '2031-01-01', 7)");
     assert!(cells(folder, "days").ends_with("Zug,2031-01-01,7.0\n"));
     assert_eq!(tdb_in(folder, &["verify", "days"]).code, 0);

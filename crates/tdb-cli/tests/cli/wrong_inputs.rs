@@ -149,6 +149,86 @@ const BROKEN: &[Wrong] = &[
     (&["read", "@/headless"], 1, &["the array has no schema file"]),
 ];
 
+/// Files as newcomers bring them.
+const FILES: &[Wrong] = &[
+    (&["import", "@/new", "@/sheet.xlsx"], 2, &["this is a spreadsheet: save each of its sheets as CSV"]),
+    (&["import", "@/new", "@/group"], 2, &["this is a folder: a pattern in quotes", "@/group/*.csv"]),
+    (&["import", "@/new", "@/t.csv.bz2"], 2, &["unpack it first", "| tdb import ARRAY - --format csv"]),
+    (&["import", "@/new", "@/data.h5"], 2, &["tdb.from_numpy", "h5py"]),
+    (&["import", "@/new", "@/two.npz"], 2, &["an archive of NPY files: unzip it"]),
+    (&["import", "@/new", "@/base.sqlite"], 2, &["this is a database", "CSV or Parquet"]),
+    (&["import", "@/new", "@/lines.log"], 2, &["--format csv, tsv", "--delimiter '|'"]),
+    (
+        &["import", "@/new", "@/sep.csv"],
+        1,
+        &["line 3: there are 2 cells for 1 column", "--delimiter ';' --skip 1"],
+    ),
+    (
+        &["import", "@/new", "@/twice.csv"],
+        1,
+        &["two columns are called \"a\"", "--header yes --names 'a,column2,a~2,column4'"],
+    ),
+    (&["import", "@/new", "@/mac.csv"], 1, &["its lines end with CR alone", "tr '\\r' '\\n'"]),
+    (
+        &["import", "@/new", "@/note.csv"],
+        1,
+        &["line 3: there is 1 cell for 2 columns; --comment Total leaves out"],
+    ),
+    (
+        &["import", "@/new", "@/slash.csv"],
+        1,
+        &["line 2: there is text after a closing quote", "a quote is doubled"],
+    ),
+];
+
+#[cfg(feature = "sql")]
+const SQL: &[Wrong] = &[
+    (&["sql", "SELEC * FROM '@/people'"], 2, &["found: SELEC; did you mean SELECT?"]),
+    (&["sql", "SELECT * FORM '@/people'"], 2, &["found: FORM; did you mean FROM?"]),
+    (&["sql", "SELECT * FROM '@/peopel'"], 1, &["did you mean \"@/people\"?"]),
+    (&["sql", "SELECT * FROM '@/people' WHERE name = \"Ann\""], 2, &["If this is a text, write 'Ann'"]),
+    (
+        &["sql", "SELECT * FROM '@/people' WHERE born > 1990"],
+        2,
+        &["DATE '2024-12-31'", "extract(year FROM …)"],
+    ),
+    (&["sql", "SELECT * FROM '@/people' WHERE born = '1/2/1990'"], 2, &["write TIMESTAMP '2013-06-01'"]),
+    (
+        &["sql", "SELECT name, count(*) FROM '@/people'"],
+        2,
+        &["neither in GROUP BY", "GROUP BY ALL, or max(name)"],
+    ),
+    (&["sql", "SELECT year(born) FROM '@/people'"], 2, &["no function year: write extract(year FROM a)"]),
+    (&["sql", "SELECT name + 1 FROM '@/people'"], 2, &["there is no text + Int64: CAST(… AS …)"]),
+    (&["sql", "SELECT extract(yaer FROM born) FROM '@/people'"], 1, &["did you mean \"year\"?"]),
+    (&["sql", "SELECT CAST(name AS INTT) FROM '@/people'"], 1, &["no type INTT; did you mean \"INT\"?"]),
+    (&["sql", "SELECT DATE '2024-13-01'"], 1, &["'2024-13-01' is no date: dates are written '2024-12-31'"]),
+    (&["sql", "SELECT INTERVAL '1 moth'"], 1, &["write INTERVAL '3 days', with years"]),
+    (&["sql", "SELECT max(*) FROM '@/people'"], 1, &["max(*) is not supported: name a column"]),
+    (&["sql", "SELECT * FROM '@/people' p JOIN '@/people' q"], 1, &["write the condition, or CROSS JOIN"]),
+    (&["sql", "SELECT * FROM tiledb_fragmens('@/people')"], 2, &["did you mean \"tiledb_fragments\"?"]),
+    (&["sql", "SELECT * FROM '@/wide.csv'"], 1, &["OPTIONS ('format.delimiter' ';')", "`tdb import`"]),
+    (
+        &["sql", "INSERT INTO '@/people' VALUES (1)"],
+        2,
+        &["4 columns (id, name, height, born)", "names those"],
+    ),
+    (&["sql", "TRUNCATE '@/people'"], 1, &["TRUNCATE is not supported: DELETE FROM … WHERE …"]),
+    (&["sql", "ALTER TABLE '@/people' ADD COLUMN x INT"], 1, &["tdb evolve ARRAY --add 'x=int32?'"]),
+    (
+        &["sql", "CREATE EXTERNAL TABLE p STORED AS TILDB LOCATION '@/people'"],
+        1,
+        &["the formats are TILEDB, CSV", "did you mean \"TILEDB\"?"],
+    ),
+    (&["sql", "COPY '@/people' TO '@/people.xlsx'"], 2, &["no format is called .xlsx", ".parquet or .arrow"]),
+    (&["sql", "SET colour = 'red'"], 2, &["colour is no setting: SHOW ALL lists them"]),
+    (
+        &["sql", "SELECT name, (SELECT count(*) FROM '@/people' q WHERE q.id < p.id) FROM '@/people' p"],
+        1,
+        &["by = only", "a JOIN, or a window function"],
+    ),
+];
+
 /// The folder of the inputs that the tables name.
 fn inputs() -> Scratch {
     let scratch = Scratch::new();
@@ -169,6 +249,17 @@ fn inputs() -> Scratch {
         ("people.csv", table.as_bytes()),
         ("people.txt", b"{}"),
         ("semicolons.csv", b"id;name\n1;Ann\n"),
+        ("sheet.xlsx", b"PK"),
+        ("t.csv.bz2", b"BZh9"),
+        ("data.h5", b"\x89HDF"),
+        ("two.npz", b"PK"),
+        ("base.sqlite", b"SQLite format 3"),
+        ("lines.log", b"a b\n"),
+        ("sep.csv", b"sep=;\na;b\n1,5;2\n"),
+        ("twice.csv", b"a,,a,\n1,2,3,4\n"),
+        ("mac.csv", b"a,b\r1,2\r"),
+        ("note.csv", b"a,b\n1,2\nTotal: 1 row\n"),
+        ("slash.csv", b"a,b\n\"say \\\"x\\\"\",1\n"),
         ("quote.csv", b"a,b\n1,\"x\n2,y\n"),
         ("wide.csv", b"a,b\n1,2\n1,2,3\n"),
         ("empty.csv", b""),
@@ -208,8 +299,10 @@ fn is_schema(file: &Path) -> bool {
 fn every_wrong_input_is_answered_with_what_would_be_right() {
     let scratch = inputs();
     let new: PathBuf = scratch.path().join("new");
-    let tables = [COMMANDS, FIELDS, TYPES_AND_FILTERS, DATES, PLACES, BROKEN];
-    assert!(tables.iter().map(|table| table.len()).sum::<usize>() >= 20);
+    let tables = [COMMANDS, FIELDS, TYPES_AND_FILTERS, DATES, PLACES, BROKEN, FILES];
+    #[cfg(feature = "sql")]
+    let tables = [&tables[..], &[SQL]].concat();
+    assert!(tables.iter().map(|table| table.len()).sum::<usize>() >= 100);
     let mut bad = Vec::new();
     for (args, code, parts) in tables.into_iter().flatten() {
         let here = |word: &&str| word.replace("@/", &format!("{}/", text(scratch.path())));

@@ -1,26 +1,31 @@
-//! Arrow IPC: messages one after the other, in a stream or between the two ends of a file.
+//! Arrow IPC: messages one after the other in a stream, or where the table at the end of a file
+//! says.
 //!
-//! A file contains the same messages as a stream, after 8 bytes; a table of them follows. Both are
-//! read front to back.
+//! A stream is read front to back. So could most files be, which contain the same messages after 8
+//! bytes; but only the table counts, and what lies between the messages has no meaning: Polars
+//! writes other bytes in place of the first one, the schema, which the table has as well.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::{read_dictionary, read_record_batch};
-use arrow_ipc::{Message, MessageHeader, root_as_message};
+use arrow_ipc::{Block, Message, MessageHeader, root_as_footer, root_as_message};
 use arrow_schema::SchemaRef;
 
+use super::known::check_types;
 use super::parquet::arrow_problem;
 use crate::error::FileProblem;
 use crate::format::{ARROW, CONTINUATION};
 
 /// Bytes of the description of a message, at most.
 const MOST_METADATA: u64 = 256 << 20;
-/// Where the first message of a file begins at the latest.
-const MOST_PADDING: u64 = 64;
+/// Bytes at the end of a file: the length of its table, and the mark of the format.
+const END: u64 = 10;
+/// Bytes of a buffer between a file and its messages.
+const BUFFER: usize = 1 << 16;
 /// Bytes that are read at once of what the file says is longer.
 const PIECE: u64 = 1 << 20;
 
@@ -28,7 +33,7 @@ type Result<T> = core::result::Result<T, FileProblem>;
 
 /// The messages of a file or stream.
 pub(super) struct Messages {
-    file: Box<dyn Read + Send>,
+    file: Place,
     schema: SchemaRef,
     columns: Option<Vec<usize>>,
     dictionaries: HashMap<i64, ArrayRef>,
@@ -36,6 +41,17 @@ pub(super) struct Messages {
     kept: u64,
     memory: u64,
 }
+
+/// Where messages are.
+enum Place {
+    /// One after the other.
+    Stream(Box<dyn Read + Send>),
+    /// At these positions of a file. `at` is the one behind the last message.
+    File { file: Box<dyn ReadSeek>, positions: VecDeque<u64>, at: u64 },
+}
+
+trait ReadSeek: Read + Seek + Send {}
+impl<T: Read + Seek + Send> ReadSeek for T {}
 
 /// A message: its description, and what follows it.
 struct Raw {
@@ -51,38 +67,53 @@ impl Messages {
             return Err(FileProblem::OtherFormat("Arrow"));
         }
         let len = file.seek(SeekFrom::End(0))?;
-        let mut end = [0; 6];
-        let last = len.checked_sub(6).filter(|last| *last >= 8);
-        file.seek(SeekFrom::Start(last.ok_or(FileProblem::Truncated("it has no end"))?))?;
+        let mut end = [0; 10];
+        let last = len.checked_sub(END).filter(|last| *last >= 8);
+        let last = last.ok_or(FileProblem::Truncated("it has no end"))?;
+        file.seek(SeekFrom::Start(last))?;
         file.read_exact(&mut end)?;
-        if end != ARROW {
+        let [a, b, c, d, mark @ ..] = end;
+        if mark.as_slice() != ARROW {
             return Err(FileProblem::Truncated("it does not end as Arrow files do"));
         }
-        // Some writers align the first message more than the format asks for, with zeros before it.
-        let mut start = 8;
-        file.seek(SeekFrom::Start(start))?;
-        let mut word = [0; 4];
-        while start < MOST_PADDING && file.read_exact(&mut word).is_ok() && word == [0; 4] {
-            start = start.saturating_add(4);
+        let size = u64::from(u32::from_le_bytes([a, b, c, d]));
+        let start = last.checked_sub(size).filter(|start| *start >= 8 && size <= MOST_METADATA);
+        file.seek(SeekFrom::Start(start.ok_or_else(|| damaged("its table of messages is too long"))?))?;
+        let table = take(&mut file, size)?;
+        let table = root_as_footer(&table)
+            .map_err(|error| damaged(&format!("its table of messages cannot be read: {error}")))?;
+        let schema = table.schema().ok_or_else(|| damaged("its table of messages has no schema"))?;
+        check_types(&schema)?;
+        let schema = fb_to_schema(schema).into();
+        // Dictionaries come first: a batch may need one that lies behind it.
+        let blocks =
+            table.dictionaries().into_iter().flatten().chain(table.recordBatches().into_iter().flatten());
+        let position = |block: &Block| {
+            u64::try_from(block.offset()).map_err(|_| damaged("a message is before its file"))
+        };
+        let positions = blocks.map(position).collect::<Result<VecDeque<u64>>>()?;
+        if positions.iter().collect::<BTreeSet<_>>().len() != positions.len() {
+            return Err(damaged("its table of messages has one of them twice"));
         }
-        file.seek(SeekFrom::Start(start))?;
-        Self::begin(file, memory)
+        let file: Box<dyn ReadSeek> = Box::new(BufReader::with_capacity(BUFFER, file));
+        Ok(Self::new(Place::File { file, positions, at: last }, schema, memory))
     }
 
     pub(super) fn of_stream(file: impl Read + Send + 'static, memory: u64) -> Result<Self> {
-        Self::begin(file, memory)
-    }
-
-    fn begin(file: impl Read + Send + 'static, memory: u64) -> Result<Self> {
-        let mut file: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(1 << 16, file));
-        let Some(raw) = next(&mut file, memory)? else {
+        let mut file: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(BUFFER, file));
+        let Some((raw, _)) = next(&mut file, memory)? else {
             return Err(FileProblem::Truncated("it has no schema"));
         };
         let message = parse(&raw.description)?;
         let schema = message.header_as_schema();
         let schema = schema.ok_or_else(|| damaged("the first message is not a schema"))?;
+        check_types(&schema)?;
         let schema = fb_to_schema(schema).into();
-        Ok(Self { file, schema, columns: None, dictionaries: HashMap::new(), kept: 0, memory })
+        Ok(Self::new(Place::Stream(file), schema, memory))
+    }
+
+    fn new(file: Place, schema: SchemaRef, memory: u64) -> Self {
+        Self { file, schema, columns: None, dictionaries: HashMap::new(), kept: 0, memory }
     }
 
     pub(super) fn schema(&self) -> SchemaRef {
@@ -95,7 +126,7 @@ impl Messages {
 
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            let Some(raw) = next(&mut self.file, self.memory)? else { return Ok(None) };
+            let Some(raw) = self.file.next(self.memory)? else { return Ok(None) };
             let message = parse(&raw.description)?;
             match message.header_type() {
                 MessageHeader::RecordBatch => {
@@ -167,6 +198,25 @@ impl Messages {
     }
 }
 
+impl Place {
+    /// The next message; `None` after the last one.
+    fn next(&mut self, memory: u64) -> Result<Option<Raw>> {
+        match self {
+            Self::Stream(file) => Ok(next(file, memory)?.map(|(raw, _)| raw)),
+            Self::File { file, positions, at } => {
+                let Some(position) = positions.pop_front() else { return Ok(None) };
+                if position != *at {
+                    file.seek(SeekFrom::Start(position))?;
+                }
+                let found = next(file, memory)?;
+                let (raw, size) = found.ok_or_else(|| damaged("its table names a message that is none"))?;
+                *at = position.saturating_add(size);
+                Ok(Some(raw))
+            }
+        }
+    }
+}
+
 fn damaged(what: &str) -> FileProblem {
     FileProblem::Damaged(what.to_owned())
 }
@@ -175,8 +225,8 @@ fn parse(description: &[u8]) -> Result<Message<'_>> {
     root_as_message(description).map_err(|error| damaged(&format!("a message cannot be read: {error}")))
 }
 
-/// The next message; `None` after the last one.
-fn next(file: &mut dyn Read, memory: u64) -> Result<Option<Raw>> {
+/// A message, and its size with all that belongs to it; `None` is the mark behind the last one.
+fn next(file: &mut dyn Read, memory: u64) -> Result<Option<(Raw, u64)>> {
     const EARLY: FileProblem =
         FileProblem::Truncated("a message, or the mark after the last one, is missing");
     let mut word = [0; 4];
@@ -200,8 +250,9 @@ fn next(file: &mut dyn Read, memory: u64) -> Result<Option<Raw>> {
     if body > memory {
         return Err(FileProblem::TooLarge { bytes: body, memory });
     }
+    let size = len.saturating_add(body).saturating_add(8);
     let body = Buffer::from_vec(take(file, body)?);
-    Ok(Some(Raw { description, body }))
+    Ok(Some((Raw { description, body }, size)))
 }
 
 /// The next bytes. Memory grows with what is there, whatever the file says.

@@ -10,8 +10,10 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::known::check_parquet;
 use crate::error::FileProblem;
 use crate::format::PARQUET;
 
@@ -41,7 +43,11 @@ impl ParquetFile {
             return Err(FileProblem::OtherFormat("Parquet"));
         }
         let file = Shared { file: Arc::new(Mutex::new(file)), len };
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(problem)?;
+        let read = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(problem)?;
+        let pairs = read.file_metadata().key_value_metadata().into_iter().flatten();
+        check_parquet(pairs.map(|pair| (pair.key.as_str(), pair.value.as_deref())))?;
+        let metadata =
+            ArrowReaderMetadata::try_new(Arc::new(read), ArrowReaderOptions::new()).map_err(problem)?;
         let groups = metadata.metadata().row_groups();
         if groups.iter().any(|group| u64::try_from(group.num_rows()).is_err()) {
             return Err(FileProblem::Damaged("a row group has a negative number of rows".to_owned()));

@@ -13,6 +13,7 @@ mod pairs;
 mod periods;
 mod position;
 mod reals;
+mod sets;
 mod times;
 
 use std::sync::Arc;
@@ -20,13 +21,14 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::common::{DFSchema, ScalarValue, plan_err};
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, SetComparison};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
 use datafusion::optimizer::AnalyzerRule;
 
 use self::pairs::Side;
 use self::position::{Position, position, values_of};
+pub(crate) use self::sets::NamedSets;
 pub(crate) use self::times::{DAY, SECOND, instant_of_text, local, time, unit};
 use crate::Result;
 use crate::rewrite::rewrite;
@@ -51,6 +53,21 @@ impl AnalyzerRule for ExactComparisons {
         })
         .and_then(pairs::exact_keys)
     }
+}
+
+/// Refuses to compare a date or a time with a number, which would count days or ticks since 1970:
+/// `born > 1990` would be true of all of them.
+fn refuse_time_and_number(left: &DataType, right: &DataType) -> Result<()> {
+    let is_time =
+        |own: &DataType| matches!(own, DataType::Date32 | DataType::Date64 | DataType::Timestamp(..));
+    let is_number = |own: &DataType| own.is_numeric();
+    if is_time(left) && is_number(right) || is_number(left) && is_time(right) {
+        return plan_err!(
+            "a time is compared with a number: write DATE '2024-12-31' or TIMESTAMP '2024-12-31 12:30:00', or extract(year FROM …) \
+             beside a number"
+        );
+    }
+    Ok(())
 }
 
 /// The comparisons of expressions over one schema.
@@ -103,6 +120,7 @@ impl Comparisons<'_> {
     /// one.
     fn position(&self, expr: &Expr, of: &DataType) -> Result<Option<Position>> {
         let Some(own) = self.type_of(expr) else { return Ok(None) };
+        refuse_time_and_number(&own, of)?;
         if values_of(&own) == values_of(of) {
             return Ok(None);
         }
@@ -113,6 +131,7 @@ impl Comparisons<'_> {
         let (Some(left_type), Some(right_type)) = (self.type_of(left), self.type_of(right)) else {
             return Ok(None);
         };
+        refuse_time_and_number(&left_type, &right_type)?;
         let left_side = Side { expr: left, data_type: &left_type };
         let right_side = Side { expr: right, data_type: &right_type };
         if values_of(&left_type) == values_of(&right_type) {

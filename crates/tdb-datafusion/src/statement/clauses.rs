@@ -1,15 +1,15 @@
 //! Clauses of queries.
 
 use datafusion::sql::sqlparser::ast::{
-    Cte, CteAsMaterialized, Distinct, GroupByExpr, Join, OrderBy, OrderByKind, PipeOperator, Query, Select,
-    SelectFlavor, SelectInto, SelectItem, SetExpr, SetOperator, TableAlias, TableFactor,
-    WildcardAdditionalOptions, With,
+    Cte, CteAsMaterialized, Distinct, GroupByExpr, Join, JoinConstraint, JoinOperator, OrderBy, OrderByKind,
+    PipeOperator, Query, Select, SelectFlavor, SelectInto, SelectItem, SetExpr, SetOperator, SetQuantifier,
+    TableAlias, TableFactor, WildcardAdditionalOptions, With,
 };
 
 use super::{refuse_if, refused};
 use crate::Result;
 
-pub(super) fn query(query: &Query) -> Result<()> {
+pub(super) fn query(query: &mut Query) -> Result<()> {
     let Query {
         with,
         body,
@@ -36,13 +36,14 @@ pub(super) fn query(query: &Query) -> Result<()> {
             common_table(table, *recursive)?;
         }
     }
+    set_operation(body)?;
     let is_all = matches!(order_by, Some(OrderBy { kind: OrderByKind::All(_), .. }));
     if is_all && !matches!(body.as_ref(), SetExpr::Select(_)) {
         return refused("ORDER BY ALL behind UNION, INTERSECT, EXCEPT or VALUES", "name the columns");
     }
     for operator in pipe_operators {
         if let PipeOperator::Aggregate { full_table_exprs, group_by_expr } = operator {
-            let mut all = full_table_exprs.iter().chain(group_by_expr);
+            let mut all = full_table_exprs.iter().chain(group_by_expr.iter());
             let is_ordered = all.any(|one| one.order_by.asc.is_some() || one.order_by.nulls_first.is_some());
             refuse_if(is_ordered, "an order inside |> AGGREGATE", "write |> ORDER BY behind it")?;
         }
@@ -54,6 +55,21 @@ pub(super) fn query(query: &Query) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// `INTERSECT ALL` and `EXCEPT ALL` count equal rows, and the joins that the planner makes of them
+/// do not.
+fn set_operation(body: &SetExpr) -> Result<()> {
+    let SetExpr::SetOperation { op, set_quantifier, left, right } = body else { return Ok(()) };
+    let counts = matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName);
+    let is_join = matches!(op, SetOperator::Intersect | SetOperator::Except | SetOperator::Minus);
+    refuse_if(
+        counts && is_join,
+        &format!("{op} {set_quantifier}"),
+        &format!("write {op}, or number equal rows by row_number() OVER (PARTITION BY …) before it"),
+    )?;
+    set_operation(left)?;
+    set_operation(right)
 }
 
 fn common_table(table: &Cte, recursive: bool) -> Result<()> {
@@ -139,12 +155,50 @@ pub(super) fn select(select: &mut Select) -> Result<()> {
         let instead = "write GROUP BY ROLLUP (…), CUBE (…) or GROUPING SETS (…)";
         return refused(&format!("GROUP BY … {modifier}"), instead);
     }
-    from.iter().flat_map(|tables| &tables.joins).try_for_each(check_join)
+    from.iter_mut().flat_map(|tables| &mut tables.joins).try_for_each(check_join)
 }
 
-fn check_join(join: &Join) -> Result<()> {
-    let Join { relation: _, global, join_operator: _ } = join;
-    refuse_if(*global, "GLOBAL JOIN", "write JOIN")
+/// `SEMI JOIN` and `ANTI JOIN` are those of the left side.
+fn check_join(join: &mut Join) -> Result<()> {
+    let Join { relation, global, join_operator } = join;
+    let is_lateral = matches!(
+        relation,
+        TableFactor::Derived { lateral: true, .. }
+            | TableFactor::Function { lateral: true, .. }
+            | TableFactor::UNNEST { .. }
+    );
+    refuse_if(*global, "GLOBAL JOIN", "write JOIN")?;
+    let newest = "number the rows of each place: row_number() OVER (PARTITION BY … ORDER BY … DESC), and take those with 1";
+    match join_operator {
+        JoinOperator::Semi(constraint) => {
+            *join_operator = JoinOperator::LeftSemi(constraint.clone());
+            Ok(())
+        }
+        JoinOperator::Anti(constraint) => {
+            *join_operator = JoinOperator::LeftAnti(constraint.clone());
+            Ok(())
+        }
+        JoinOperator::AsOf { .. } => refused("ASOF JOIN", &format!("write JOIN … ON with >=, and {newest}")),
+        JoinOperator::CrossApply | JoinOperator::OuterApply => {
+            refused("APPLY", "write CROSS JOIN LATERAL or LEFT JOIN LATERAL … ON true")
+        }
+        JoinOperator::Join(JoinConstraint::None)
+        | JoinOperator::Inner(JoinConstraint::None)
+        | JoinOperator::Left(JoinConstraint::None)
+        | JoinOperator::LeftOuter(JoinConstraint::None)
+        | JoinOperator::Right(JoinConstraint::None)
+        | JoinOperator::RightOuter(JoinConstraint::None)
+        | JoinOperator::FullOuter(JoinConstraint::None)
+            if !is_lateral =>
+        {
+            refused("JOIN without ON or USING", "write the condition, or CROSS JOIN for all pairs")
+        }
+        JoinOperator::StraightJoin(_) => refused("STRAIGHT_JOIN", "write JOIN"),
+        JoinOperator::ArrayJoin | JoinOperator::LeftArrayJoin | JoinOperator::InnerArrayJoin => {
+            refused("ARRAY JOIN", "write unnest(…)")
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_alias(alias: &TableAlias) -> Result<()> {
@@ -155,7 +209,7 @@ fn check_alias(alias: &TableAlias) -> Result<()> {
 }
 
 /// Tables behind FROM and JOIN. Those of kinds that are not here the planner refuses itself.
-pub(super) fn table_factor(factor: &TableFactor) -> Result<()> {
+pub(super) fn table_factor(factor: &mut TableFactor) -> Result<()> {
     let no_sample = "write WHERE random() < 0.1 for a tenth of the rows";
     let no_order = "write row_number() OVER ()";
     let alias = match factor {
@@ -202,10 +256,16 @@ pub(super) fn table_factor(factor: &TableFactor) -> Result<()> {
             alias
         }
         TableFactor::NestedJoin { table_with_joins, alias } => {
-            table_with_joins.joins.iter().try_for_each(check_join)?;
+            table_with_joins.joins.iter_mut().try_for_each(check_join)?;
             alias
         }
         TableFactor::UNNEST { alias, .. } => alias,
+        TableFactor::Pivot { .. } => {
+            return refused("PIVOT", "write sum(x) FILTER (WHERE g = 1) for each value, with GROUP BY");
+        }
+        TableFactor::Unpivot { .. } => {
+            return refused("UNPIVOT", "write a SELECT for each column, with UNION ALL between them");
+        }
         _ => return Ok(()),
     };
     alias.iter().try_for_each(check_alias)

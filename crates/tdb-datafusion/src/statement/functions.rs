@@ -2,8 +2,9 @@
 
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{
-    DataType, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArgumentList,
-    FunctionArguments, ObjectNamePart,
+    BinaryOperator, DataType, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, ObjectNamePart, UnaryOperator, Value,
+    ValueWithSpan,
 };
 
 use super::{refuse_if, refused};
@@ -17,8 +18,56 @@ pub(super) fn expression(expression: &Expr, session: &SessionState) -> Result<()
     match expression {
         Expr::Function(function) => call(function, session),
         Expr::Cast { data_type, .. } => length(data_type),
+        // The planner takes it for a regular expression that may stand anywhere in the text.
+        Expr::SimilarTo { .. } => refused("SIMILAR TO", "write LIKE, or ~ '^(…)$' with a regular expression"),
+        Expr::BinaryOp {
+            op: BinaryOperator::DuckIntegerDivide | BinaryOperator::MyIntegerDivide, ..
+        } => refused("//", "write /: the quotient of integers is an integer"),
+        Expr::BinaryOp { op: BinaryOperator::PGOverlap, .. } => refused("&&", "write AND"),
+        Expr::UnaryOp { op: UnaryOperator::BitwiseNot, .. } => refused("~x", "write -1 - x"),
         _ => Ok(()),
     }
+}
+
+/// Writes `LIKE 'a#_b' ESCAPE '#'` with the escape that the planner knows, the backslash.
+pub(super) fn escape(expression: &mut Expr) {
+    let (Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. }) = expression
+    else {
+        return;
+    };
+    let Some(Value::SingleQuotedString(escape)) = escape_char.as_ref().map(|escape| &escape.value) else {
+        return;
+    };
+    let mut chars = escape.chars();
+    let escape = (chars.next(), chars.next());
+    let Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) = pattern.as_mut() else {
+        return;
+    };
+    // An empty text says that there is no escape.
+    let escape = match escape {
+        (Some('\\'), None) => return,
+        (escape, None) => escape,
+        _ => return,
+    };
+    let (mut written, mut is_escaped) = (String::with_capacity(text.len()), false);
+    for c in text.chars() {
+        match c {
+            c if !is_escaped && Some(c) == escape => is_escaped = true,
+            c => {
+                if is_escaped && matches!(c, '%' | '_') || c == '\\' {
+                    written.push('\\');
+                }
+                written.push(c);
+                is_escaped = false;
+            }
+        }
+    }
+    if is_escaped {
+        // An escape at the end escapes nothing: the planner refuses it.
+        return;
+    }
+    *text = written;
+    *escape_char = None;
 }
 
 /// The planner casts to text of any length.
@@ -48,6 +97,12 @@ fn call(function: &Function, session: &SessionState) -> Result<()> {
         let FunctionArgumentList { duplicate_treatment, args: _, clauses: _ } = list;
         matches!(duplicate_treatment, Some(DuplicateTreatment::Distinct))
     });
+    let has_star = list.is_some_and(|list| {
+        let is_star = |arg: &FunctionArg| matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Wildcard));
+        list.args.iter().any(is_star)
+    });
+    let counts = shown.eq_ignore_ascii_case("count");
+    refuse_if(has_star && !counts, &format!("{shown}(*)"), "name a column; only count takes *")?;
     let clauses = list.map_or(&[][..], |list| list.clauses.as_slice());
     let is_ordered = clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_)));
     let treats_nulls = null_treatment.is_some()

@@ -8,6 +8,7 @@
 
 mod clauses;
 mod functions;
+mod insert;
 mod names;
 mod statements;
 
@@ -23,8 +24,9 @@ use self::names::Respelled;
 use crate::Result;
 
 /// Plans a statement, none of whose words DataFusion drops. Beside that, `FROM t` is
-/// `SELECT * FROM t`, an expression without a name is named as it is written, and names without
-/// quotes are found in any case if only one is meant.
+/// `SELECT * FROM t`, an expression without a name is named as it is written, names without quotes
+/// are found in any case if only one is meant, and values that lack only the number of a row are
+/// those of the other columns.
 ///
 /// # Errors
 /// [`DataFusionError::NotImplemented`] with the name of a clause that would have no effect, and
@@ -32,6 +34,8 @@ use crate::Result;
 pub async fn plan_statement(session: &SessionState, statement: Statement) -> Result<LogicalPlan> {
     let mut statement = prepared(statement, session)?;
     loop {
+        // Before it knows how many columns the values have, DataFusion gives them types.
+        insert::name_columns(&mut statement, session).await?;
         let error = match session.statement_to_plan(statement.clone()).await {
             Ok(plan) => return Ok(plan),
             Err(error) => error,
@@ -97,6 +101,7 @@ impl VisitorMut for Clauses<'_> {
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        names::order_by_all(query);
         names::order_by_position(query);
         flow(clauses::query(query))
     }
@@ -111,6 +116,7 @@ impl VisitorMut for Clauses<'_> {
     }
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Self::Break> {
+        functions::escape(expression);
         flow(functions::expression(expression, self.session))
     }
 }

@@ -7,7 +7,8 @@ use datafusion::common::{Column, DataFusionError, SchemaError, TableReference};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     self, AssignmentTarget, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy,
-    OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitorMut,
+    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value,
+    VisitorMut,
 };
 
 /// Gives each expression in a list of columns the name under which the statement has it:
@@ -50,6 +51,18 @@ pub(super) fn order_by_position(query: &mut Query) {
         {
             one.expr = Expr::value(Value::Number((at + 1).to_string(), false));
         }
+    }
+}
+
+/// `ORDER BY ALL`, which the parser takes for the name of a column.
+pub(super) fn order_by_all(query: &mut Query) {
+    let Some(OrderBy { kind, .. }) = &mut query.order_by else { return };
+    if let OrderByKind::Expressions(list) = kind
+        && let [OrderByExpr { expr: Expr::Identifier(name), options, with_fill: None }] = list.as_slice()
+        && name.quote_style.is_none()
+        && name.value.eq_ignore_ascii_case("all")
+    {
+        *kind = OrderByKind::All(*options);
     }
 }
 

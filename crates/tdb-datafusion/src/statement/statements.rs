@@ -2,8 +2,8 @@
 
 use datafusion::sql::parser::CreateExternalTable;
 use datafusion::sql::sqlparser::ast::{
-    ColumnDef, ColumnOption, CreateTable, CreateView, Delete, DescribeAlias, Statement, TableConstraint,
-    Update,
+    ColumnDef, ColumnOption, CreateTable, CreateView, Delete, DescribeAlias, Insert, Statement,
+    TableConstraint, Update,
 };
 
 use super::{refuse_if, refused};
@@ -71,8 +71,39 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
             refuse_if(*estimate, "EXPLAIN ESTIMATE", "write EXPLAIN")?;
             refuse_if(options.is_some(), "an option of EXPLAIN", "write EXPLAIN")
         }
-        _ => Ok(()),
+        other => elsewhere(other),
     }
+}
+
+/// Statements of other databases: what does here what they do.
+fn elsewhere(statement: &Statement) -> Result<()> {
+    let (name, instead) = match statement {
+        Statement::AlterTable(_) => {
+            ("ALTER TABLE", "`tdb evolve` changes schemas: tdb evolve ARRAY --add 'x=int32?' --drop y")
+        }
+        Statement::Truncate(_) => {
+            ("TRUNCATE", "DELETE FROM … WHERE … deletes cells, and `tdb rm` an array with its history")
+        }
+        Statement::Merge(_) => ("MERGE", "write UPDATE, or INSERT: it replaces the cells that are there"),
+        Statement::Insert(Insert { on: Some(_), .. }) => {
+            ("ON CONFLICT", "leave it out: a row replaces the cell that is at its coordinates")
+        }
+        Statement::CreateIndex(_) => (
+            "CREATE INDEX",
+            "cells are found by their coordinates, which OPTIONS (dims '…') of COPY … STORED AS TILEDB chooses",
+        ),
+        Statement::Vacuum(_) => {
+            ("VACUUM", "`tdb consolidate` and `tdb vacuum` make one write of many, and remove those")
+        }
+        Statement::Use(_) => ("USE", "an array is named by its path or URL: FROM 'folder/array'"),
+        Statement::StartTransaction { .. } | Statement::Commit { .. } | Statement::Rollback { .. } => {
+            ("a transaction", "each statement takes effect as a whole, or not at all")
+        }
+        Statement::Pragma { .. } => ("PRAGMA", "DESCRIBE name lists columns, SHOW ALL settings"),
+        Statement::ShowColumns { .. } => ("SHOW COLUMNS", "write DESCRIBE name"),
+        _ => return Ok(()),
+    };
+    refused(name, instead)
 }
 
 /// Columns and constraints of a table that a statement makes.

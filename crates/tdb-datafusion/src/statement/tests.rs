@@ -58,6 +58,34 @@ const DROPPED: &[(&str, &str)] = &[
     ("DELETE FROM t WHERE a > 1 LIMIT 3", "LIMIT"),
     ("UPDATE t JOIN u ON t.a = u.a SET a = 1", "JOIN"),
     ("DESCRIBE EXTENDED t", "EXTENDED"),
+    ("SELECT a FROM t INTERSECT ALL SELECT a FROM u", "INTERSECT ALL"),
+    ("SELECT a FROM t UNION ALL SELECT a FROM t EXCEPT ALL SELECT a FROM u", "EXCEPT ALL"),
+    ("SELECT a FROM t WHERE b SIMILAR TO 'x%'", "SIMILAR TO"),
+];
+
+/// Statements of other databases that the planner refuses with words of its own, or understands in
+/// another way, and what is written instead of them.
+const OTHERS: &[(&str, &str)] = &[
+    ("SELECT * FROM t JOIN u", "CROSS JOIN"),
+    ("SELECT * FROM t LEFT JOIN (u CROSS JOIN v)", "CROSS JOIN"),
+    ("SELECT * FROM t ASOF JOIN u MATCH_CONDITION (t.a >= u.a)", "row_number()"),
+    ("SELECT * FROM t CROSS APPLY (SELECT 1) x", "LATERAL"),
+    ("SELECT * FROM t PIVOT (sum(a) FOR b IN (1, 2))", "FILTER (WHERE"),
+    ("SELECT * FROM t UNPIVOT (a FOR b IN (c, d))", "UNION ALL"),
+    ("SELECT a && b FROM t", "AND"),
+    ("SELECT ~a FROM t", "-1 - x"),
+    ("SELECT max(*) FROM t", "name a column"),
+    ("ALTER TABLE t ADD COLUMN x INT", "tdb evolve"),
+    ("TRUNCATE t", "DELETE FROM"),
+    ("MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE", "UPDATE"),
+    ("INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING", "replaces the cell"),
+    ("CREATE INDEX i ON t (a)", "dims"),
+    ("VACUUM", "tdb vacuum"),
+    ("USE t", "path or URL"),
+    ("BEGIN", "as a whole"),
+    ("COMMIT", "as a whole"),
+    ("PRAGMA memory", "SHOW ALL"),
+    ("SHOW COLUMNS FROM t", "DESCRIBE"),
 ];
 
 #[test]
@@ -70,6 +98,33 @@ fn words_that_the_planner_drops_are_refused_by_name() {
     };
     let wrong: Vec<_> = DROPPED.iter().filter_map(wrong).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_other_databases_have_is_refused_with_what_to_write_instead() {
+    let wrong = |(text, instead): &(&str, &str)| {
+        let refused =
+            checked(text).map_or_else(|error| error.to_string(), |passed| format!("passes: {passed}"));
+        let said = refused.split_once(" is not supported: ").is_some_and(|(_, said)| said.contains(instead));
+        (!said).then(|| format!("{text}: {refused}"))
+    };
+    let wrong: Vec<_> = OTHERS.iter().filter_map(wrong).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_the_planner_does_not_know_is_written_as_what_it_knows() {
+    for (text, written) in [
+        ("SELECT a FROM t SEMI JOIN u USING (a)", "SELECT a FROM t LEFT SEMI JOIN u USING(a)"),
+        ("SELECT a FROM t ANTI JOIN u USING (a)", "SELECT a FROM t LEFT ANTI JOIN u USING(a)"),
+        ("SELECT 1 FROM t WHERE a LIKE 'a#_b##%' ESCAPE '#'", "SELECT 1 FROM t WHERE a LIKE 'a\\_b#%'"),
+        ("SELECT 1 FROM t WHERE a LIKE 'a\\%' ESCAPE '!'", "SELECT 1 FROM t WHERE a LIKE 'a\\\\%'"),
+        ("SELECT 1 FROM t WHERE a NOT ILIKE '!%%' ESCAPE '!'", "SELECT 1 FROM t WHERE a NOT ILIKE '\\%%'"),
+    ] {
+        assert_eq!(checked(text).unwrap().replace("AS \"1\" ", ""), written, "{text}");
+    }
+    // What cannot be written otherwise stays, and the planner refuses it.
+    assert!(checked("SELECT a LIKE b ESCAPE '#' FROM t").unwrap().contains("ESCAPE '#'"));
 }
 
 #[test]
@@ -106,6 +161,48 @@ fn expressions_are_named_as_they_are_written() {
                  a + 1 AS \"a + 1 (2)\" FROM t";
     assert_eq!(checked(text).unwrap(), named);
     assert_eq!(checked("SELECT unnest(a), a AS b FROM t").unwrap(), "SELECT unnest(a), a AS b FROM t");
+}
+
+#[tokio::test]
+async fn all_columns_may_be_the_order() {
+    let session = SessionContext::new();
+    let text = "SELECT * FROM (VALUES (2, 1), (1, 3), (1, 2)) t(a, b) ORDER BY ALL";
+    assert_eq!(answer(&session, text).await.unwrap(), "|a|b| |1|2| |1|3| |2|1|");
+}
+
+#[tokio::test]
+async fn any_and_all_do_not_mistake_a_column_for_that_of_the_query_around() {
+    let session = SessionContext::new();
+    crate::register(&session);
+    answer(&session, "CREATE TABLE t AS SELECT * FROM (VALUES (1), (2), (3)) v(i)").await.unwrap();
+    for (condition, count) in [
+        ("i > ANY (SELECT i FROM t)", 2),
+        ("i >= ALL (SELECT i FROM t)", 1),
+        ("i = ANY (SELECT i FROM t WHERE i > 1)", 2),
+        ("i <> ALL (SELECT i FROM t WHERE i > 1)", 1),
+        // A subquery that refers to the query around it keeps its names.
+        ("t.i < ANY (SELECT b.i FROM t AS b WHERE b.i = t.i + 1)", 2),
+        ("i < ANY (SELECT i FROM t WHERE i < ALL (SELECT i FROM t WHERE i > 2))", 1),
+    ] {
+        let text = format!("SELECT count(*) AS n FROM t WHERE {condition}");
+        assert_eq!(answer(&session, &text).await.unwrap(), format!("|n| |{count}|"), "{condition}");
+    }
+}
+
+#[tokio::test]
+async fn a_time_is_not_compared_with_a_number() {
+    let session = SessionContext::new();
+    crate::register(&session);
+    answer(&session, "CREATE TABLE t AS SELECT DATE '1985-05-06' AS d, TIMESTAMP '1985-05-06' AS s")
+        .await
+        .unwrap();
+    for condition in ["d > 1990", "1990 <= s", "d IN (1990, 1991)", "s BETWEEN 1 AND 2", "d = 1.5"] {
+        let refused = answer(&session, &format!("SELECT 1 FROM t WHERE {condition}")).await;
+        let refused = refused.expect_err(condition).to_string();
+        assert!(refused.contains("a time is compared with a number: write DATE '"), "{refused}");
+    }
+    let text = "SELECT count(*) AS n FROM t WHERE d > '1985-01-01' AND extract(year FROM s) = 1985";
+    assert_eq!(answer(&session, text).await.unwrap(), "|n| |1|");
 }
 
 async fn answer(session: &SessionContext, text: &str) -> crate::Result<String> {

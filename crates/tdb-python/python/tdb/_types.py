@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import json
 import math
 from collections.abc import Iterable
 from typing import Any, TypeAlias
@@ -110,7 +112,7 @@ def datatype_name(dtype: Any) -> str:
     try:
         found = np.dtype(dtype)
     except TypeError:
-        return str(dtype)
+        return _known_name(str(dtype))
     if found.kind in "iufb":
         for name, text in _NUMBERS.items():
             if np.dtype(text) == found.newbyteorder("<"):
@@ -125,6 +127,19 @@ def datatype_name(dtype: Any) -> str:
     if found.kind == "S":
         return "BLOB"
     raise QueryError(f"{found} is not a type that arrays have")
+
+
+@functools.cache
+def _known_name(name: str) -> str:
+    """The name, if it is one of a datatype of the format or another word for it."""
+    dimension = {"name": "d", "datatype": "INT8", "domain": [0, 0]}
+    schema = {"type": "dense", "dimensions": [dimension], "attributes": [{"name": "a", "datatype": name}]}
+    try:
+        _tdb.check_schema(json.dumps(schema))
+    except QueryError as error:
+        # Behind the place in this schema.
+        raise QueryError(str(error).split(": ", 2)[-1]) from None
+    return name
 
 
 def json_value(datatype: str, value: Any) -> Any:

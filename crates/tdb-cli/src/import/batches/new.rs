@@ -34,6 +34,8 @@ impl BatchFile<'_> {
     ) -> Result {
         let of_array = |error| Failure::of_array(&self.args.array, error);
         let PlannedArray { array: new, numbered } = self.new_array()?;
+        #[cfg(feature = "sql")]
+        let new = self.enumerated(new)?;
         let left_out = self.left_out(new.schema(), numbered.is_some(), None, true)?;
         let left = left_out.len();
         if self.args.dry_run {
@@ -41,6 +43,8 @@ impl BatchFile<'_> {
             return Ok(());
         }
         let mapping = new.mapping().map_err(|error| self.failed(error))?;
+        #[cfg(feature = "sql")]
+        let mapping = if self.args.dictionaries().is_some() { mapping.plain_values() } else { mapping };
         let open = || -> Result<Source> {
             let source = self.open()?;
             Ok(match &numbered {
@@ -75,6 +79,9 @@ impl BatchFile<'_> {
     fn new_array(&self) -> Result<PlannedArray> {
         let failed = |error| self.failed(error);
         let plain = |array: NewArray| PlannedArray { array, numbered: None };
+        if self.args.dims.is_some() || self.args.dense {
+            self.refuse_reserved()?;
+        }
         if let Some(dims) = self.args.dims.as_deref().map(parse_names) {
             let mut chosen = dimensions(&self.schema, &dims).map_err(|error| self.bad_dims(error))?;
             let limited =
@@ -104,6 +111,7 @@ impl BatchFile<'_> {
         if let Some(stored) = self.stored()? {
             return Ok(plain(stored));
         }
+        self.refuse_reserved()?;
         let count = self.count()?;
         let (mut dimension, span) = rows::dimension(&columns, count);
         grow::limit(core::slice::from_mut(&mut dimension), &self.args.domain)
@@ -112,6 +120,37 @@ impl BatchFile<'_> {
         // Two imports at the same time may number rows alike; neither may hide those of the other.
         let array = NewArray::sparse(&self.schema, &[dimension], true, Some(&spans)).map_err(failed)?;
         Ok(PlannedArray { array, numbered })
+    }
+
+    /// Refuses names that the format keeps for itself. pandas gives one to an index that has none.
+    fn refuse_reserved(&self) -> Result {
+        match self.schema.fields().iter().find(|field| field.name().starts_with("__")) {
+            Some(field) => {
+                let name = field.name();
+                Err(self.args.usage(format!(
+                    "column {name:?}: names that begin with \"__\" are reserved: --drop {name} leaves the column out (to keep an index of \
+                     pandas, name it before it is written: df.rename_axis('name'))"
+                )))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The array with enumerations of the dictionaries of a result, except those of columns that
+    /// get another type.
+    #[cfg(feature = "sql")]
+    fn enumerated(&self, mut new: NewArray) -> Result<NewArray> {
+        let Some(dictionaries) = self.args.dictionaries() else { return Ok(new) };
+        let fields = dictionaries.schema_ref().fields().iter().enumerate();
+        let is_cast = |name: &str| self.casts.iter().any(|cast| cast.name() == name);
+        let kept = fields.filter(|(_, field)| !is_cast(field.name())).map(|(column, _)| column);
+        let kept = dictionaries.project(&kept.collect::<Vec<_>>());
+        let kept = kept.map_err(|error| self.failed(tdb_arrow::Error::from(error).into()))?;
+        if kept.num_columns() == 0 {
+            return Ok(new);
+        }
+        new.enumerate(&kept).map_err(|error| self.failed(error))?;
+        Ok(new)
     }
 
     /// The array whose schema the file has; `None` if it has none, or lacks the coordinates.
