@@ -35,6 +35,8 @@ const TOOLS: [&str; 12] = [
     "pyarrow>=18",
     "xarray>=2024.10",
     "dask[array]>=2024.9",
+    // It has no release for Python 3.10.
+    "zarr>=3.1; python_version >= '3.11'",
     "scipy>=1.13",
     "h5py",
     "datafusion>=55,<56",

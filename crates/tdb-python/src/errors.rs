@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Array(Error),
     /// An error of a conversion from or to Arrow.
     Arrow(tdb_arrow::Error),
+    /// Something that Zarr cannot show.
+    Zarr(tdb_zarr::Error),
     /// An argument that cannot be understood: one line.
     Argument(String),
     /// A location that cannot be used: one line.
@@ -50,6 +52,15 @@ impl From<tdb_arrow::Error> for Failure {
     }
 }
 
+impl From<tdb_zarr::Error> for Failure {
+    fn from(error: tdb_zarr::Error) -> Self {
+        match error {
+            tdb_zarr::Error::Array(error) => Self::Array(error),
+            error => Self::Zarr(error),
+        }
+    }
+}
+
 impl Failure {
     /// The failure of making something at a place: if that is taken, the message names it.
     pub(crate) fn of_new(place: &str) -> impl Fn(Error) -> Self {
@@ -74,6 +85,7 @@ impl Failure {
                 None,
             ),
             Self::Arrow(error) => ("ArrowError", error.to_string(), None),
+            Self::Zarr(error) => ("UnsupportedError", error.to_string(), None),
             Self::Argument(what) => ("QueryError", what.clone(), None),
             Self::Location(what) => ("LocationError", what.clone(), None),
             Self::Taken(place) => ("WriteError", format!("{place}: {}", WriteError::Exists), Some(place.clone())),

@@ -1,9 +1,9 @@
 //! The extension module `tdb._tdb` of the Python package `tdb`.
 //!
 //! The package has two layers. This module wraps the public interfaces of `tdb-array`, `tdb-arrow`,
-//! `tdb-text` and `tdb-object-store` one to one; the Python files in `python/tdb` make of it what
-//! people call. Neither has logic of arrays. Schemas, fragments, histories and plans pass between
-//! the two as JSON, in the notation of the command `tdb`.
+//! `tdb-text`, `tdb-zarr` and `tdb-object-store` one to one; the Python files in `python/tdb` make
+//! of it what people call. Neither has logic of arrays. Schemas, fragments, histories and plans
+//! pass between the two as JSON, in the notation of the command `tdb`.
 //!
 //! No call holds the interpreter's lock while it reads or writes. A read on the main thread looks
 //! for signals, so that Ctrl-C ends it (`watch`). Memory of results is given to numpy without a
@@ -35,6 +35,7 @@ mod texts;
 mod values;
 mod watch;
 mod write;
+mod zarr;
 
 use pyo3::prelude::*;
 
@@ -82,6 +83,8 @@ mod _tdb {
     use crate::values::{date_span, hint, memory_bytes};
     #[pymodule_export]
     use crate::write::{create_filled, delete, write, write_metadata};
+    #[pymodule_export]
+    use crate::zarr::Zarr;
 
     /// Adds the version.
     #[pymodule_init]

@@ -150,7 +150,10 @@ const MAY_USE: [(&str, &[&str]); 23] = [
     ("tdb-datafusion", &["tdb-codec", FACADE, "tdb-arrow"]),
     ("tdb-ballista", &[FACADE, "tdb-arrow", "tdb-datafusion"]),
     // The wheel has the command.
-    ("tdb-python", &[FACADE, "tdb-object-store", "tdb-text", "tdb-arrow", "tdb-datafusion", "tdb-cli"]),
+    (
+        "tdb-python",
+        &[FACADE, "tdb-object-store", "tdb-text", "tdb-zarr", "tdb-arrow", "tdb-datafusion", "tdb-cli"],
+    ),
     ("tdb-capi", &[FACADE, "tdb-object-store"]),
     // It draws plain numbers.
     ("tdb-draw", &[]),

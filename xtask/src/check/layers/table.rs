@@ -592,6 +592,8 @@ pub(super) const LAYERS: &[Layers] = &[
             // The command, and its SQL.
             "command",
             "sql",
+            // What others read.
+            "zarr",
         ],
         upward: &[],
     },
