@@ -146,9 +146,5 @@ fn pipelines(schema: &ArraySchema) -> impl Iterator<Item = &Pipeline> {
 }
 
 const fn is_missing(filter: &Filter) -> bool {
-    match filter {
-        Filter::Bzip2 { .. } => cfg!(not(feature = "full")),
-        Filter::WebP(_) => cfg!(not(feature = "full")),
-        _ => false,
-    }
+    cfg!(not(feature = "full")) && matches!(filter, Filter::Bzip2 { .. } | Filter::WebP(_))
 }

@@ -38,7 +38,7 @@ impl Blocks {
     #[must_use]
     pub fn with(self, document: &Value) -> Vec<u8> {
         let mut text = document.to_string();
-        while (text.len().wrapping_add(ALIGNMENT)) % ALIGNMENT != 0 {
+        while !text.len().is_multiple_of(ALIGNMENT) {
             text.push(' ');
         }
         let mut out = Vec::with_capacity(ALIGNMENT.saturating_add(text.len()).saturating_add(self.0.len()));

@@ -173,7 +173,9 @@ async function compareDescription(array, expected) {
     domain &&
     domain.map((ends, index) => ends.map((end) => bitsOf(schema.dimensions[index].datatype, end)));
   // libtiledb's has NaN where some coordinate is; tdb says where the others are.
-  if (!domain?.flat().some(Number.isNaN))
+  // Texts that are not UTF-8 cannot be compared by their bytes.
+  const isOther = (end) => Number.isNaN(end) || String(end).includes('\ufffd');
+  if (!domain?.flat().some(isOther))
     equal(bits, expected.non_empty_domain, `${what}non-empty domain`);
   const fragments = await array.fragments();
   equal(
