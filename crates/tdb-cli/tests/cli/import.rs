@@ -145,7 +145,7 @@ fn what_a_table_does_not_fit_is_named_with_its_line() {
     refused(
         &["import", text(&scratch.path().join("y")), text(scratch.path())],
         2,
-        "--format csv, tsv, ndjson, json, npy, parquet, arrow or arrows is needed",
+        "this is a folder: a pattern in quotes names the files in it",
     );
     refused(&["import", text(&fixture("2.30.0/quickstart")), text(&table)], 1, "sparse array");
 }

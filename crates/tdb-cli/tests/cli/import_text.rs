@@ -246,7 +246,7 @@ fn a_wrong_delimiter_or_header_is_told() {
     refused(
         &["import", text(&array), text(&table)],
         1,
-        "1 columns; --delimiter ';' says what is between cells",
+        "1 column; --delimiter ';' says what is between cells",
     );
     let (table, bare) = (file(&scratch, "t.csv", "a,b\n1,2\n"), file(&scratch, "bare.csv", "5,2\n1,2\n"));
     said(&["import", text(&array), text(&table)]);

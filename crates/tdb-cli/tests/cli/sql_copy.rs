@@ -196,8 +196,8 @@ fn columns_of_enumerations_are_copied_with_their_values() {
     copy(later, "some", "extend_enumerations true");
     assert!(enumeration(folder, "some", "f").1.unwrap().starts_with("[\"apple\",\"fig\",\"kiwi\",\"plum\"]"));
     // Two tables, whose values are put together; one column twice; another type by wish; a dimension.
-    let union = "SELECT x, f FROM 'some' UNION ALL SELECT x + 100, arrow_cast('date', 'Dictionary(Int8, Utf8)') FROM 'some'";
-    copy(union, "both", "");
+    let union = "SELECT x, f FROM 'some' UNION ALL SELECT x + 100, arrow_cast('date', 'Dictionary(UInt8, LargeUtf8)') FROM 'some'";
+    copy(union, "both", "memory '64MiB'");
     let values = enumeration(folder, "both", "f").1.unwrap();
     assert!(
         values.contains("\"date\"") && values.contains("\"fig\"") && values.ends_with(" false"),
