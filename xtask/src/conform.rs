@@ -36,7 +36,7 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 24] = [
+const PARTS: [Part; 25] = [
     ("arrow", arrow::USAGE, arrow::run),
     ("c-programs", c_programs::USAGE, c_programs::run),
     ("capi", capi::USAGE, capi::run),

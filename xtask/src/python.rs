@@ -25,7 +25,7 @@ const PYTHONS: [&str; 2] = ["3.10", "3.13"];
 /// What builds the wheel.
 const BUILDER: &str = "maturin==1.16.0";
 /// What the tests need.
-const TOOLS: [&str; 12] = [
+const TOOLS: [&str; 13] = [
     "numpy>=2",
     "pytest>=8",
     "mypy>=1.15",

@@ -224,7 +224,8 @@ fn only_the_table_at_its_end_says_where_the_messages_of_an_arrow_file_are() {
     let (other_schema, other_read) = array_of(Format::Arrow, other.clone()).unwrap();
     assert_eq!(schema.attributes, other_schema.attributes);
     let cells = |array: &Array| whole(array).unwrap().collect().unwrap();
-    assert_eq!(cells(&read).columns(), cells(&other_read).columns());
+    let columns = |array: &Array| format!("{:?}", cells(array).columns());
+    assert_eq!(columns(&read), columns(&other_read));
     // A table that is cut, or whose length is wrong.
     let end = other.len() - 10;
     other[end..end + 4].copy_from_slice(&u32::MAX.to_le_bytes());

@@ -26,13 +26,13 @@ pub fn main() -> Result<()> {
     let array = PathBuf::from(array.unwrap_or_else(|| quickstart.to_owned()));
 
     // A file of a schema is one generic tile.
-    let file = fs::read(first(&array.join("__schema"), |path| path.is_file())?)?;
+    let file = fs::read(first(&array.join("__schema"), Path::is_file)?)?;
     let schema = ArraySchema::parse(&payload(&file, 0)?)?;
     println!("{}: format version {}", array.display(), schema.version);
 
     // The metadata of a fragment is a row of generic tiles and a plain footer, which has their
     // places. The last 8 bytes are the length of the footer.
-    let fragment = first(&array.join("__fragments"), |path| path.is_dir())?;
+    let fragment = first(&array.join("__fragments"), Path::is_dir)?;
     let metadata = fs::read(fragment.join("__fragment_metadata.tdb"))?;
     let place = FooterLocation::LengthAtEnd.range(u64::try_from(metadata.len())?, &metadata)?;
     let footer = Footer::parse(part(&metadata, &place)?, place.start, &schema)?;

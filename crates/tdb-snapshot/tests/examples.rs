@@ -1,5 +1,6 @@
 //! The example runs.
 
+#[expect(unreachable_pub, reason = "an example is a program; here it is a module")]
 #[path = "../examples/fragment_footer.rs"]
 mod fragment_footer;
 

@@ -188,7 +188,7 @@ impl Session {
             "metadata" => {
                 let array = array.clone();
                 answer(async move {
-                    let metadata = array.run_async(|array| array.metadata()).await?;
+                    let metadata = array.run_async(Array::metadata).await?;
                     let mut blocks = Blocks::default();
                     let document = describe::metadata(&metadata, &mut blocks);
                     Ok(blocks.with(&document))

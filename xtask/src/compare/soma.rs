@@ -76,7 +76,13 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let interpreter = python::program(&environment, "python");
     let maturin = python::program(&environment, "maturin");
     let wheels = workers::target(&root).join("python/release");
-    let wheel = python::build(&root, &wheels, &maturin, &interpreter, ("release", ""))?;
+    let wheel = python::build(
+        &root,
+        &wheels,
+        &maturin,
+        &interpreter,
+        python::Build { profile: "release", features: "", target: None },
+    )?;
     python::install_wheel(&environment, &wheel)?;
     let mut command = Command::new(&interpreter);
     command.arg(root.join("xtask/peer/soma_times.py")).args(&options.passed);

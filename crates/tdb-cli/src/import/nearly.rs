@@ -84,7 +84,9 @@ fn signs(samples: &[Table], name: &str) -> Option<String> {
     let all = |point: char, group: char| {
         others(samples, name).all(|spot| is_written_number(spot.cell.text, point, group))
     };
-    let first = others(samples, name).next()?;
+    // Digits alone are numbers that are meant as text: codes, or strings of JSON.
+    let is_sign = |byte: u8| !byte.is_ascii_digit() && !matches!(byte, b'-' | b'+' | b'.');
+    let first = others(samples, name).find(|spot| spot.cell.text.bytes().any(is_sign))?;
     let text: String = first.cell.text.chars().take(MAX_SHOWN).collect();
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let column = if is_plain { name.to_owned() } else { format!("\"{name}\"") };

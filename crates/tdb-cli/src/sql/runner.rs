@@ -128,9 +128,8 @@ mod tests {
     #[test]
     fn a_panic_of_a_library_is_an_error_of_the_statement() {
         let runner = Runner::new(None).unwrap();
-        let nothing: Option<u8> = None;
-        let work = async move { nothing.expect("integers of 128 bits") };
-        let done = runner.block_on(runner.run(work)).unwrap();
+        let work = async move { panic!("integers of 128 bits") };
+        let done: Result<(), _> = runner.block_on(runner.run(work)).unwrap();
         let said = done.err().map(|error| error.failure("").text().to_owned());
         assert!(said.is_some_and(|said| said.contains("integers of 128 bits")));
         assert_eq!(runner.block_on(runner.run(async { 1 })).unwrap().ok(), Some(1));

@@ -68,7 +68,7 @@ fn a_file_has_the_format_that_its_name_or_the_option_says() {
         tdb(&[&["export", text(&array), text(&file)], more].concat())
     };
     assert_eq!(export("a.csv", &[]).code, 0);
-    assert!(std::fs::read_to_string(file(&scratch, "a.csv")).unwrap().starts_with("rows,cols,a\n1,1,1\n"));
+    assert!(fs::read_to_string(file(&scratch, "a.csv")).unwrap().starts_with("rows,cols,a\n1,1,1\n"));
     let unknown = export("a.xyz", &[]);
     assert_eq!(unknown.code, 2);
     assert!(unknown.err.contains("tdb read --format csv"), "{}", unknown.err);
