@@ -355,7 +355,7 @@ fn imports(
             }
             match imported {
                 Ok(()) => drop(arrays.insert((*variant).to_owned(), array.display().to_string().into())),
-                Err(why) if bare && why.contains("begins with \"__\", which is reserved") => {
+                Err(why) if bare && why.contains("names that begin with \"__\" are reserved") => {
                     counts.rule(
                         "tdb import: a name begins with \"__\", which the format has reserved since 2.0",
                     );

@@ -33,8 +33,9 @@ const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalO
 /// Cells along each side of the large array, and of its tiles. With cells of 4 bytes it has 1 GiB.
 const SIDE: i32 = 16384;
 const TILE: i32 = 256;
-/// Rows of one fragment.
+/// Rows that are written at once, and the memory of the stream that makes one fragment of them.
 const BAND: i32 = 2048;
+const MEMORY: usize = 256 << 20;
 
 /// Writes `cases.json` into the folder, and what it names.
 pub(super) fn write(root: &Path, folder: &Path, browser: &Result<Browser, String>) -> Result<(), String> {
@@ -109,13 +110,14 @@ fn large(folder: &Path) -> Result<Value, Box<dyn std::error::Error>> {
     let writer = WriteOptions::new().open(&path)?;
     let cell =
         |row: i32, column: i32| (row.wrapping_mul(7919) ^ column.wrapping_mul(104_729)).rem_euclid(1000);
+    let mut stream = writer.write().stream(MEMORY)?;
     for first in (0..SIDE).step_by(usize::try_from(BAND)?) {
         let rows = first..first + BAND;
         let values: Vec<i32> = rows.flat_map(|row| (0..SIDE).map(move |column| cell(row, column))).collect();
-        let write = writer.write().range("row", first..=first + BAND - 1);
-        write.column(WriteColumn::fixed("a", &values)).commit()?;
+        stream.append(&[WriteColumn::fixed("a", &values)])?;
     }
-    // Two tiles by two, in one fragment.
+    stream.commit()?;
+    // Two tiles by two.
     let (low, high) = (3 * TILE - 100, 3 * TILE + 99);
     let window = |from: i32, to: i32| from..=to;
     let sum: i64 = window(low, high)
