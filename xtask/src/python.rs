@@ -25,7 +25,7 @@ const PYTHONS: [&str; 2] = ["3.10", "3.13"];
 /// What builds the wheel.
 const BUILDER: &str = "maturin==1.16.0";
 /// What the tests need.
-const TOOLS: [&str; 13] = [
+const TOOLS: [&str; 14] = [
     "numpy>=2",
     "pytest>=8",
     "mypy>=1.15",
@@ -39,6 +39,7 @@ const TOOLS: [&str; 13] = [
     "zarr>=3.1; python_version >= '3.11'",
     "scipy>=1.13",
     "h5py",
+    "anndata>=0.10",
     "datafusion>=55,<56",
 ];
 /// What the tests compare with; a release of Python may have no wheel of it.

@@ -15,7 +15,7 @@ from ._types import Window, window
 if TYPE_CHECKING:
     import pandas
     import polars
-    import pyarrow
+    import pyarrow  # type: ignore[import-untyped, unused-ignore]
 
 #: How to get what a build from source has only by wish.
 NO_SQL = (

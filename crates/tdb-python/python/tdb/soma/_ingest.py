@@ -153,7 +153,7 @@ def _write(
     measurements = [measurement]
     base = f"ms/{build.quoted(measurement)}"
     write_measurement(build, base, source, var, source.layers_of(X), dense, uns)
-    if source.raw_X is not None and raw_var is not None:
+    if source.raw_X is not None and raw_var is not None and source.raw_var is not None:
         measurements.append(RAW)
         write_measurement(build, f"ms/{RAW}", Source(source.obs, source.raw_var), raw_var, {X: source.raw_X}, dense, None)
     build.collection("ms", "Collection", measurements)

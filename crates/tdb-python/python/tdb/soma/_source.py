@@ -68,7 +68,9 @@ def of_anndata(data: Any) -> Source:
     """An object of AnnData, also one that is backed by a file."""
     found: dict[str, Any] = {}
     for group in ("layers", "obsm", "varm", "obsp", "varp"):
-        found[group] = {str(name): matrix_of(one, f"{group}[{name!r}]") for name, one in getattr(data, group).items()}
+        # Since 0.13, the layer without a name is X.
+        named = [(name, one) for name, one in getattr(data, group).items() if name is not None]
+        found[group] = {str(name): matrix_of(one, f"{group}[{name!r}]") for name, one in named}
     X = _X_of(data)
     raw = data.raw
     return Source(

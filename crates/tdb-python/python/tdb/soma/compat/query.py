@@ -331,9 +331,10 @@ def with_index(frame: pandas.DataFrame, named: str | None, fallback: str | None)
 
 def X_as_series(table: pa.Table) -> pandas.Series:
     """Coordinates and values of a matrix as a series of pandas whose index is the coordinates."""
-    pandas = needed("pandas", "pandas", "Series")
-    index = pandas.MultiIndex.from_arrays([table[name].to_numpy() for name in ("soma_dim_0", "soma_dim_1")], names=("soma_dim_0", "soma_dim_1"))
-    return pandas.Series(table["soma_data"].to_numpy(), index, name="soma_data")
+    pd = needed("pandas", "pandas", "Series")
+    index = pd.MultiIndex.from_arrays([table[name].to_numpy() for name in ("soma_dim_0", "soma_dim_1")], names=("soma_dim_0", "soma_dim_1"))
+    series: pandas.Series[Any] = pd.Series(table["soma_data"].to_numpy(), index, name="soma_data")
+    return series
 
 
 def _numpy(coords: Any) -> AnyArray:

@@ -173,7 +173,8 @@ class _Axis:
 
     @staticmethod
     def of(frame: pandas.DataFrame, name: str) -> _Axis:
-        return _Axis(labels_of(frame, name), {str(key): one.dtype for key, one in frame.items() if one.dtype == "category"})
+        categories: dict[str, Any] = {str(key): one.dtype for key, one in frame.items() if one.dtype == "category"}
+        return _Axis(labels_of(frame, name), categories)
 
 
 def register_anndatas(
