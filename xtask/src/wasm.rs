@@ -29,8 +29,11 @@ const PACKAGE: &str = "npm/tdb-arrays";
 /// The modules: the codecs of most arrays, and all of them.
 const MODULES: [&str; 2] = ["core", "full"];
 
-/// What drives Chromium, from npm.
-const PLAYWRIGHT: &str = "playwright-core@1.57.0";
+/// What drives Chromium, and what looks for faults of a page that some people cannot use, from npm.
+const PLAYWRIGHT: [&str; 2] = ["playwright-core@1.57.0", "axe-core@4.10.3"];
+/// The tests of the viewer: of its parts, and of the page in Chromium over made arrays.
+const VIEWER_PARTS: &str = "crates/tdb-web/viewer/test/units.mjs";
+const VIEWER_PAGE: &str = "crates/tdb-web/viewer/test/viewer.mjs";
 const CHROMIUM: &str = "/usr/bin/chromium";
 
 /// Debian's toolchain (`rustc-web`, `cargo-web`), the sources of its standard library
@@ -76,10 +79,14 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     };
     let folder = target.join("npm/test");
     cases::write(&root, &folder, &browser)?;
-    let tested = test(&root, &package, &folder.join("cases.json"));
+    let tested = node(&root, TEST, &[&root, &package, &folder.join("cases.json")]);
     let cleaned =
         fs::remove_dir_all(&folder).map_err(|error| format!("cannot remove {}: {error}", folder.display()));
     tested.and(cleaned)?;
+    node(&root, VIEWER_PARTS, &[])?;
+    if let Ok(browser) = &browser {
+        node(&root, VIEWER_PAGE, &[&browser.packages])?;
+    }
     pack(&package, &target.join("npm"))?;
     for name in MODULES {
         let module = package.join(format!("tdb-{name}.wasm"));
@@ -147,6 +154,8 @@ impl ToolChain {
 pub(crate) struct Browser {
     /// The folder of playwright-core.
     pub(crate) playwright: PathBuf,
+    /// The folder in whose `node_modules` it lies, with the other packages.
+    pub(crate) packages: PathBuf,
 }
 
 impl Browser {
@@ -157,16 +166,16 @@ impl Browser {
         }
         let folder = target.join("npm/playwright");
         let playwright = folder.join("node_modules/playwright-core");
-        if !playwright.is_dir() {
+        if !playwright.is_dir() || !folder.join("node_modules/axe-core").is_dir() {
             fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
             let mut npm = Command::new("npm");
             npm.current_dir(&folder).args(["install", "--no-save", "--no-audit", "--no-fund", "--silent"]);
-            let status = npm.args(["--prefix", ".", PLAYWRIGHT]).status();
+            let status = npm.args(["--prefix", "."]).args(PLAYWRIGHT).status();
             if !status.is_ok_and(|status| status.success()) || !playwright.is_dir() {
-                return Err(format!("npm cannot install {PLAYWRIGHT}"));
+                return Err(format!("npm cannot install {}", PLAYWRIGHT.join(" and ")));
             }
         }
-        Ok(Self { playwright })
+        Ok(Self { playwright, packages: folder })
     }
 }
 
@@ -216,12 +225,11 @@ fn build(root: &Path, tools: ToolChain, target: &Path, features: &str) -> Result
     Ok(target.join(TARGET).join(PROFILE).join("tdb_wasm_reader.wasm"))
 }
 
-/// Runs Node, which compares.
-fn test(root: &Path, package: &Path, cases: &Path) -> Result<(), String> {
-    let mut node = Command::new("node");
-    let status = node.arg(root.join(TEST)).arg(root).arg(package).arg(cases).status();
+/// Runs a test of the repository in Node.
+fn node(root: &Path, test: &str, arguments: &[&Path]) -> Result<(), String> {
+    let status = Command::new("node").arg(root.join(test)).args(arguments).status();
     let status = status.map_err(|error| format!("cannot run node: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{TEST} failed: {status}")) }
+    if status.success() { Ok(()) } else { Err(format!("{test} failed: {status}")) }
 }
 
 /// Makes the file that npm publishes.

@@ -1,6 +1,7 @@
 //! Functions that belong to no object: sizes, numbers with a meaning, the clock.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tdb_array::schema::CellValNum;
 
@@ -16,6 +17,24 @@ const MAX_PATH: u32 = 4096;
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0)
+}
+
+/// The last millisecond in which a write of this process may have been committed.
+static LAST_WRITE: AtomicU64 = AtomicU64::new(0);
+
+/// Waits for a millisecond behind that of the last write, at most for one: programs that write
+/// twice, one after the other, open the array at the time of the first write. libtiledb is slower.
+pub(crate) fn wait_for_a_time_of_its_own() {
+    let last = LAST_WRITE.load(Ordering::Relaxed);
+    // If the clock was set back, nothing waits for it.
+    while now() == last {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Notes that a write has been committed.
+pub(crate) fn note_write() {
+    LAST_WRITE.fetch_max(now(), Ordering::Relaxed);
 }
 
 exported! {

@@ -19,6 +19,7 @@ use super::offsets::OffsetsFormat;
 use super::{Query, Running, Status, failure};
 use crate::context::Context;
 use crate::ffi::{Failure, Outcome};
+use crate::misc;
 use crate::place;
 use crate::subarray::DimensionRanges;
 use columns::Column;
@@ -61,6 +62,9 @@ impl Query {
     /// Writes the cells of the buffers: as a fragment, or as more cells of one in global order.
     pub(super) fn submit_write(&mut self, context: &Context) -> Outcome {
         let writer = self.writer()?;
+        if matches!(self.array.with_open("Cannot write", |open| Ok(open.end()))?, 0 | u64::MAX) {
+            misc::wait_for_a_time_of_its_own();
+        }
         self.write_labels(&writer)?;
         if self.subarray.has_labels() {
             let options = place::open_options(context, &self.config)?;
@@ -76,6 +80,7 @@ impl Query {
                 self.note_fragments(name);
             }
         }
+        misc::note_write();
         self.status = Status::Completed;
         Ok(())
     }
@@ -85,6 +90,7 @@ impl Query {
         match core::mem::take(&mut self.running) {
             Running::Write(writing) => {
                 let names = writing.commit()?;
+                misc::note_write();
                 self.note_fragments(names);
                 Ok(())
             }

@@ -1,5 +1,6 @@
 //! What is written through the C functions, read by the engine.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::sync::Arc;
 
@@ -312,6 +313,18 @@ fn cells_in_any_order_come_back_sorted() {
     assert_eq!(cells.field("a").unwrap().values::<i32>().unwrap(), [0, 6, 24, 88, 140]);
     assert_eq!(cells.field("s").unwrap().validity().unwrap(), [0, 0, 0, 1, 1]);
     assert_eq!(cells.field("s").unwrap().offsets().unwrap(), [0, 0, 3, 5, 9, 9]);
+}
+
+#[test]
+fn writes_one_after_the_other_have_times_of_their_own() {
+    let caller = Caller::new();
+    caller.create("array", &sparse());
+    for x in 0..8 {
+        assert_eq!(caller.write("array", &sparse_cells(&[x])), 0, "{}", caller.last_error());
+    }
+    let times: BTreeSet<u64> =
+        caller.read("array").fragments().iter().map(|fragment| fragment.timestamps().0).collect();
+    assert_eq!(times.len(), 8);
 }
 
 #[test]
