@@ -87,6 +87,7 @@ mod publish;
 mod ranges;
 mod read;
 mod screen;
+mod serve;
 mod sheet;
 mod shell;
 mod show;
@@ -164,7 +165,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Consolidate(args) => maintain::consolidate(&args, &stores, out),
             Command::Vacuum(args) => maintain::vacuum(&args, &stores, out),
             Command::Publish(args) => publish::run(&args, &stores, out),
-            Command::Serve(args) => publish::serve::run(&args, &stores, out, err),
+            Command::Serve(args) => serve::run(&args, &stores, out, err),
             Command::Ls(args) => objects::ls(&args, &stores, out),
             Command::Rm(args) => objects::rm(&args, &stores, out),
             Command::Mv(args) => objects::mv(&args, &stores, out),

@@ -1,8 +1,6 @@
 //! `tdb publish`: writes the manifest that is needed to read an array or a group from plain web
 //! servers.
 
-pub(crate) mod serve;
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

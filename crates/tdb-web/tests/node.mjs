@@ -12,6 +12,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+import { ARGS } from '../viewer/test/browser.mjs';
 import { CASES, check, compareAll, equal } from './cases.mjs';
 import { serve } from './server.mjs';
 
@@ -94,17 +95,7 @@ async function inChromium() {
     return;
   }
   const { chromium } = await import(pathToFileURL(path.join(asked.playwright, 'index.mjs')));
-  const args = [
-    '--headless',
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-quic',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-  ];
-  const browser = await chromium.launch({ executablePath: asked.chromium, args });
+  const browser = await chromium.launch({ executablePath: asked.chromium, args: ARGS });
   try {
     const page = await browser.newPage();
     const elsewhere = [];

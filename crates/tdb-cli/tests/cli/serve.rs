@@ -128,6 +128,25 @@ fn files_are_served_with_ranges() {
 }
 
 #[test]
+fn what_is_not_published_has_a_manifest_that_is_not_written() {
+    let array = fixture(QUICKSTART);
+    let server = Server::start(&array, &[]);
+    let answer = server.get("files/tdb_manifest.txt", &[]);
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/plain; charset=utf-8")));
+    let key = some_file(&array);
+    let size = fs::metadata(array.join(&key)).unwrap().len();
+    let text = String::from_utf8(answer.body).unwrap();
+    assert!(text.starts_with("tdb manifest 1\n") && text.contains(&format!("\n{size} {key}\n")), "{text}");
+    assert!(!array.join("tdb_manifest.txt").exists());
+    // Folders that are neither array nor group have none.
+    for other in
+        ["files/__schema/tdb_manifest.txt", "files/nothing/tdb_manifest.txt", "files/xtdb_manifest.txt"]
+    {
+        assert_eq!(server.get(other, &[]).status, 404, "{other}");
+    }
+}
+
+#[test]
 fn the_zarr_view_has_documents_of_both_versions_and_chunks() {
     let server = Server::start(&fixture(QUICKSTART), &[]);
     let document = |path: &str| {

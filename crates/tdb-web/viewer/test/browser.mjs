@@ -5,7 +5,8 @@ import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 
-const ARGS = [
+/** The arguments of Chromium: as root, without a screen, and without requests of its own. */
+export const ARGS = [
   '--headless',
   '--no-sandbox',
   '--disable-gpu',

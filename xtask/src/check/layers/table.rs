@@ -555,6 +555,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "evolve",
             "maintain",
             "publish",
+            "serve",
             "objects",
             "browse",
             "sql",

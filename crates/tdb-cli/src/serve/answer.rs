@@ -3,6 +3,9 @@
 use std::io;
 
 use bytes::Bytes;
+use tdb_array::WriteOptions;
+use tdb_array::publish::MANIFEST;
+use tdb_array::storage::Below;
 use tdb_zarr::Span;
 
 use super::range;
@@ -132,9 +135,22 @@ impl Site {
     fn file(&self, key: String) -> Result<Found, Refused> {
         match self.storage.size(&key) {
             Ok(size) => Ok(Found { size, body: Body::File(key, 0, size), kind: "application/octet-stream" }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err((404, "there is no such file")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.manifest(&key).ok_or((404, "there is no such file"))
+            }
             Err(_) => Err((404, "there is no file that can be read here")),
         }
+    }
+
+    /// The manifest of what is not published, so that a page can open it; `None` if the key is not
+    /// that of an array's or a group's manifest.
+    fn manifest(&self, key: &str) -> Option<Found> {
+        let folder = key.strip_suffix(MANIFEST)?;
+        let folder = if folder.is_empty() { folder } else { folder.strip_suffix('/')? };
+        let own = Below::new(self.storage.as_ref(), folder);
+        let bytes = Bytes::from(WriteOptions::new().manifest_of(&own).ok()?.to_bytes());
+        let size = u64::try_from(bytes.len()).ok()?;
+        Some(Found { size, body: Body::Bytes(bytes), kind: "text/plain; charset=utf-8" })
     }
 
     /// A key of the Zarr view.
