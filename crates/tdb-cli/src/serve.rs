@@ -27,9 +27,9 @@ use crate::place::{Stores, shown};
 /// Show an array or a group to programs on this machine over HTTP: its files, and as Zarr.
 ///
 /// It listens on 127.0.0.1 only, below an address with a random part that nobody can guess, and
-/// answers requests to read the named array or group, nothing else. Below files/ are its files,
-/// with ranges, and the manifest that pages need; below zarr/ it is a Zarr hierarchy with the documents of versions 2 and 3, as it
-/// was when the command began. Ctrl-C ends it.
+/// answers requests to read the named array or group, nothing else. Below files/ are its files as
+/// they are, with ranges, and the manifest that pages need; below zarr/ it is a Zarr hierarchy with
+/// the documents of versions 2 and 3, as it was when the command began. Ctrl-C ends it.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Examples:
