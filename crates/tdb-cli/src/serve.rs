@@ -12,7 +12,7 @@ mod site;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args as Group;
@@ -22,7 +22,7 @@ use tdb_zarr::{Hierarchy, Options};
 use self::site::{Origin, Site};
 use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result, one_line};
-use crate::place::{Stores, shown};
+use crate::place::{Stores, is_url, shown};
 
 /// Show an array or a group to programs on this machine over HTTP: its files, and as Zarr.
 ///
@@ -68,6 +68,7 @@ pub(crate) fn run(args: &ServeArgs, stores: &Stores, out: &mut dyn Write, err: &
         port,
         allowed: args.allow_origin.clone(),
         storage: stores.storage(&args.object)?,
+        root: root(&args.object)?,
         hierarchy,
     };
     let address = format!("http://127.0.0.1:{port}/{}", site.token);
@@ -97,6 +98,15 @@ fn hierarchy(args: &ServeArgs, stores: &Stores) -> Result<Hierarchy> {
     }
     let array = open.open_storage(storage).map_err(|error| Failure::of_array(&args.object, error))?;
     Hierarchy::new(&array, &Options::new()).map_err(failed)
+}
+
+/// Where a folder of this machine really is; `None` for a URL of a store, which has no links.
+fn root(object: &Path) -> Result<Option<PathBuf>> {
+    let folder = object.to_str().and_then(|object| object.strip_prefix("file://")).map_or(object, Path::new);
+    if is_url(folder) {
+        return Ok(None);
+    }
+    folder.canonicalize().map(Some).map_err(|error| Failure::at(object, error))
 }
 
 /// The part of the address that cannot be guessed: 128 random bits.

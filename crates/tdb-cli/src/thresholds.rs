@@ -41,6 +41,10 @@ pub(crate) const CACHE_MEMORY_SIZE: u64 = 64 << 20;
 /// they are plain, because every reader of an array holds its enumerations in memory.
 #[cfg(feature = "sql")]
 pub(crate) const MAX_COPIED_VALUES: usize = 1 << 20;
+/// Bytes that the values of such a dictionary may hold while a result is copied, each twice: as a
+/// value and as a key to find it by. Texts are longer than numbers.
+#[cfg(feature = "sql")]
+pub(crate) const MAX_COPIED_BYTES: usize = 64 << 20;
 /// Time after which progress is shown.
 pub(crate) const MIN_PROGRESS_TIME: Duration = Duration::from_millis(400);
 /// Time between two pictures of a spinner.

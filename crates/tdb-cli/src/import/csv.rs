@@ -75,6 +75,10 @@ impl Parser<'_> {
             // A note behind the table.
             _ if !line.contains(self.delimiter) && self.dialect.comment.is_none() => {
                 let first = line.split([' ', ':', '\r', '\n']).next().unwrap_or_default();
+                // Numbers begin rows, and so does what begins one before.
+                if first.starts_with(|c: char| c.is_ascii_digit()) || self.table.has_row_before(first) {
+                    return error;
+                }
                 format!("{error}; --comment {} leaves out the lines that begin so", word(first))
             }
             _ => error,
@@ -252,8 +256,11 @@ mod tests {
         assert_eq!(table.row(0).map(|cell| cell.text.to_owned()).collect::<Vec<_>>(), ["2", "z\n"]);
         let wrong = Chunk { text: b"1\n".to_vec(), line: 9, before: 0, file: 0 };
         let wrong = super::parse(&wrong, &dialect, &nulls, Some(&names)).unwrap_err();
-        let comment = "--comment 1 leaves out the lines that begin so";
-        assert_eq!(wrong, format!("line 9: there is 1 cell for 2 columns; {comment}"));
+        assert_eq!(wrong, "line 9: there is 1 cell for 2 columns");
+        // `--comment x` would leave out the row before, too.
+        let wrong = Chunk { text: b"xa,1\nx\n".to_vec(), line: 9, before: 0, file: 0 };
+        let wrong = super::parse(&wrong, &dialect, &nulls, Some(&names)).unwrap_err();
+        assert_eq!(wrong, "line 10: there is 1 cell for 2 columns");
     }
 
     #[test]

@@ -150,6 +150,12 @@ impl Table {
         Ok(())
     }
 
+    /// Whether a row before the last one begins with a text.
+    pub(super) fn has_row_before(&self, text: &str) -> bool {
+        let before = self.rows.split_last().map_or([].as_slice(), |(_, before)| before);
+        before.iter().any(|row| self.cell(row.first).text.starts_with(text))
+    }
+
     /// The table, unless it lacks the names of its columns.
     pub(super) fn finish(self) -> Result<Self, String> {
         match (self.wants_header, self.wants_names) {

@@ -39,9 +39,16 @@ struct Found {
     kind: &'static str,
 }
 
+/// Why what a path names cannot be given: a status, and a text.
+type Failed = (u16, String);
+
 impl Answer {
     /// A text about why there is nothing else.
     pub(super) fn refused((status, why): Refused) -> Self {
+        Self::text(status, why)
+    }
+
+    fn text(status: u16, why: &str) -> Self {
         let headers = vec![("Content-Type", "text/plain; charset=utf-8".to_owned())];
         Self { status, headers, body: Body::Bytes(Bytes::from(format!("{why}\n"))) }
     }
@@ -106,9 +113,13 @@ impl Site {
         let nothing = (404, "there is nothing here");
         let key = request.path.get(2..).map(|parts| parts.join("/")).ok_or(nothing)?;
         let found = match request.path.get(1).map(String::as_str) {
-            Some("files") => self.file(key)?,
-            Some("zarr") => self.shown(&key)?,
+            Some("files") => self.file(key),
+            Some("zarr") => self.shown(&key),
             _ => return Err(nothing),
+        };
+        let found = match found {
+            Ok(found) => found,
+            Err((status, why)) => return Ok(Answer::text(status, &why)),
         };
         let mut headers =
             vec![("Content-Type", found.kind.to_owned()), ("Accept-Ranges", "bytes".to_owned())];
@@ -132,13 +143,17 @@ impl Site {
     }
 
     /// A file of the array or group.
-    fn file(&self, key: String) -> Result<Found, Refused> {
+    fn file(&self, key: String) -> Result<Found, Failed> {
         match self.storage.size(&key) {
+            Ok(_) if !self.is_inside(&key) => Err((403, "the file is a link to another place".to_owned())),
             Ok(size) => Ok(Found { size, body: Body::File(key, 0, size), kind: "application/octet-stream" }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.manifest(&key).ok_or((404, "there is no such file"))
+                self.manifest(&key).ok_or_else(|| (404, "there is no such file".to_owned()))
             }
-            Err(_) => Err((404, "there is no file that can be read here")),
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                Err((404, "this is a folder".to_owned()))
+            }
+            Err(error) => Err((500, format!("the file cannot be read: {error}"))),
         }
     }
 
@@ -154,14 +169,15 @@ impl Site {
     }
 
     /// A key of the Zarr view.
-    fn shown(&self, key: &str) -> Result<Found, Refused> {
+    fn shown(&self, key: &str) -> Result<Found, Failed> {
         let bytes = self.hierarchy.get(key, Span::All);
-        let bytes = bytes.map_err(|_| (500, "the cells of this chunk cannot be read"))?;
-        let bytes = bytes.ok_or((404, "there is no such key"))?;
+        let bytes =
+            bytes.map_err(|error| (500, format!("the cells of this chunk cannot be read: {error}")))?;
+        let bytes = bytes.ok_or_else(|| (404, "there is no such key".to_owned()))?;
         let name = key.rsplit('/').next().unwrap_or(key);
         let is_document = name == "zarr.json" || name.starts_with(".z");
         let kind = if is_document { "application/json" } else { "application/octet-stream" };
-        let size = u64::try_from(bytes.len()).map_err(|_| (500, "the chunk is too large"))?;
+        let size = u64::try_from(bytes.len()).map_err(|_| (500, "the chunk is too large".to_owned()))?;
         Ok(Found { size, body: Body::Bytes(bytes), kind })
     }
 }

@@ -1,5 +1,7 @@
 //! The head of a request, parsed strictly: what is not exactly a request is refused.
 
+use std::path::{Component, Path};
+
 /// The most bytes of a head.
 pub(super) const MOST_HEAD: usize = 16 << 10;
 
@@ -104,10 +106,17 @@ fn path(target: &str) -> Result<Vec<String>, Refused> {
         let leads_elsewhere = matches!(part.as_str(), "." | "..")
             || part.contains(['/', '\\'])
             || part.chars().any(char::is_control)
-            || part.is_empty() && at != last;
+            || part.is_empty() && at != last
+            || !part.is_empty() && !is_name(&part);
         if leads_elsewhere { Err((400, "the path has a part that is no name")) } else { Ok(part) }
     };
     parts.iter().enumerate().map(part).collect()
+}
+
+/// Whether a part is one name to the system: `C:` is a disk on Windows.
+fn is_name(part: &str) -> bool {
+    let mut parts = Path::new(part).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == part)
 }
 
 /// A part of a path without its percent signs.

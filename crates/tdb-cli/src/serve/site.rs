@@ -1,5 +1,6 @@
 //! What is served, and to whom.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tdb_array::storage::WriteStorage;
@@ -18,6 +19,8 @@ pub(super) struct Site {
     pub(super) allowed: Vec<Origin>,
     /// The files. Only their reading is used.
     pub(super) storage: Arc<dyn WriteStorage>,
+    /// Where the folder really is, if it is one of this machine.
+    pub(super) root: Option<PathBuf>,
     /// The Zarr view.
     pub(super) hierarchy: Hierarchy,
 }
@@ -55,6 +58,12 @@ impl Origin {
 }
 
 impl Site {
+    /// Whether a file is really below the folder: links lead anywhere.
+    pub(super) fn is_inside(&self, key: &str) -> bool {
+        let Some(root) = &self.root else { return true };
+        root.join(key).canonicalize().is_ok_and(|real| real.starts_with(root))
+    }
+
     /// Refuses what does not come from a program that knows the address or from a page that may
     /// ask; returns the origin that the answer allows.
     pub(super) fn admit<'r>(&self, request: &'r Request) -> Result<Option<&'r str>, Refused> {

@@ -16,7 +16,7 @@ use tdb_datafusion::datafusion::arrow::datatypes::{
 use tdb_datafusion::datafusion::arrow::error::ArrowError;
 use tdb_datafusion::datafusion::arrow::row::{Row, RowConverter, SortField};
 
-use crate::thresholds::MAX_COPIED_VALUES;
+use crate::thresholds::{MAX_COPIED_BYTES, MAX_COPIED_VALUES};
 
 type Result<T> = core::result::Result<T, ArrowError>;
 
@@ -27,7 +27,11 @@ pub(super) struct Dictionaries(Vec<(usize, Values)>);
 /// which they are seen.
 struct Values {
     field: FieldRef,
-    all: ArrayRef,
+    /// The new ones of each batch.
+    all: Vec<ArrayRef>,
+    /// How many they are, and how many bytes the column holds.
+    count: usize,
+    bytes: usize,
     known: HashSet<Box<[u8]>>,
     converter: RowConverter,
     /// The last dictionary: most batches have the same.
@@ -51,7 +55,9 @@ impl Dictionaries {
                 values.add(column)?;
             }
         }
-        self.0.retain(|(_, values)| values.all.len() <= MAX_COPIED_VALUES);
+        let is_small =
+            |values: &Values| values.count <= MAX_COPIED_VALUES && values.bytes <= MAX_COPIED_BYTES;
+        self.0.retain(|(_, values)| is_small(values));
         Ok(())
     }
 
@@ -69,7 +75,9 @@ impl Values {
     fn new(field: &FieldRef, values: &DataType) -> Result<Self> {
         Ok(Self {
             field: field.clone(),
-            all: new_empty_array(values),
+            all: vec![new_empty_array(values)],
+            count: 0,
+            bytes: 0,
             known: HashSet::new(),
             converter: RowConverter::new(vec![SortField::new(values.clone())])?,
             last: None,
@@ -90,7 +98,9 @@ impl Values {
         let new: UInt32Array = rows.iter().enumerate().filter_map(is_new).map(Some).collect();
         if !new.is_empty() {
             let new = take(values, &new, None)?;
-            self.all = concat(&[&self.all, &new])?;
+            self.count = self.count.saturating_add(new.len());
+            self.bytes = self.bytes.saturating_add(new.get_array_memory_size().saturating_mul(2));
+            self.all.push(new);
         }
         self.last = Some(values.clone());
         Ok(())
@@ -115,7 +125,7 @@ impl Values {
             DataType::UInt16 => i64::from(u16::MAX),
             _ => i64::MAX,
         };
-        i64::try_from(self.all.len()).is_ok_and(|count| count <= most)
+        i64::try_from(self.count).is_ok_and(|count| count <= most)
     }
 
     fn empty(&self, key: &DataType) -> Result<ArrayRef> {
@@ -133,6 +143,7 @@ impl Values {
 
     fn keyed<K: ArrowDictionaryKeyType>(&self) -> Result<ArrayRef> {
         let keys = PrimitiveArray::<K>::from_iter_values([]);
-        Ok(Arc::new(DictionaryArray::try_new(keys, self.all.clone())?))
+        let all: Vec<&dyn Array> = self.all.iter().map(AsRef::as_ref).collect();
+        Ok(Arc::new(DictionaryArray::try_new(keys, concat(&all)?)?))
     }
 }

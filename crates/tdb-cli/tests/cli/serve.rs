@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{fixture, refused, text};
+use crate::common::{Scratch, fixture, refused, text};
 
 const QUICKSTART: &str = "2.30.0/quickstart";
 
@@ -144,6 +144,43 @@ fn what_is_not_published_has_a_manifest_that_is_not_written() {
     {
         assert_eq!(server.get(other, &[]).status, 404, "{other}");
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn links_to_other_places_are_not_followed() {
+    let (copy, outside) = (Scratch::copy_of(QUICKSTART), Scratch::new());
+    let array = copy.path();
+    fs::create_dir_all(outside.path()).unwrap();
+    fs::write(outside.path().join("secret"), "secret").unwrap();
+    std::os::unix::fs::symlink(outside.path().join("secret"), array.join("link")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), array.join("folder")).unwrap();
+    std::os::unix::fs::symlink(array.join("__schema"), array.join("inside")).unwrap();
+    let server = Server::start(array, &[]);
+    for path in ["files/link", "files/folder/secret"] {
+        let answer = server.get(path, &[]);
+        assert_eq!(
+            (answer.status, &answer.body[..]),
+            (403, &b"the file is a link to another place\n"[..]),
+            "{path}"
+        );
+    }
+    let mut schema = fs::read_dir(array.join("__schema")).unwrap().map(Result::unwrap);
+    let name = schema.find(|entry| entry.path().is_file()).unwrap().file_name().into_string().unwrap();
+    assert_eq!(server.get(&format!("files/inside/{name}"), &[]).status, 200);
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    let copy = Scratch::copy_of(QUICKSTART);
+    let array = copy.path();
+    let tile = array.join(some_file(array));
+    let bytes = fs::read(&tile).unwrap();
+    fs::write(&tile, &bytes[..8]).unwrap();
+    let server = Server::start(array, &[]);
+    let answer = server.get("zarr/a/c/0/0", &[]);
+    let why = String::from_utf8(answer.body).unwrap();
+    assert!(answer.status == 500 && why.contains("a0.tdb"), "{} {why}", answer.status);
 }
 
 #[test]

@@ -54,16 +54,45 @@ pub(super) fn order_by_position(query: &mut Query) {
     }
 }
 
-/// `ORDER BY ALL`, which the parser takes for the name of a column.
+/// `ORDER BY ALL`, which the parser takes for the name of a column: the positions of all columns,
+/// because DataFusion takes nothing but names of columns behind it. What the positions of `*` are
+/// is not known here, but all of them are names.
 pub(super) fn order_by_all(query: &mut Query) {
+    let select = match query.body.as_ref() {
+        SetExpr::Select(select) => Some(select),
+        _ => None,
+    };
     let Some(OrderBy { kind, .. }) = &mut query.order_by else { return };
     if let OrderByKind::Expressions(list) = kind
         && let [OrderByExpr { expr: Expr::Identifier(name), options, with_fill: None }] = list.as_slice()
         && name.quote_style.is_none()
         && name.value.eq_ignore_ascii_case("all")
+        && !select.is_some_and(|select| select.projection.iter().any(is_named_all))
     {
-        *kind = OrderByKind::All(*options);
+        let options = *options;
+        *kind = match select {
+            Some(select) if !has_wildcard(select) => {
+                let position = |number: usize| OrderByExpr {
+                    expr: Expr::value(Value::Number(number.to_string(), false)),
+                    options,
+                    with_fill: None,
+                };
+                OrderByKind::Expressions((1..=select.projection.len()).map(position).collect())
+            }
+            _ => OrderByKind::All(options),
+        };
     }
+}
+
+/// Whether a column of a result has the name `all`, which an order can mean, too.
+fn is_named_all(item: &SelectItem) -> bool {
+    let name = match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias),
+        SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last(),
+        _ => None,
+    };
+    name.is_some_and(|name| name.value.eq_ignore_ascii_case("all"))
 }
 
 fn has_wildcard(select: &Select) -> bool {

@@ -168,6 +168,11 @@ async fn all_columns_may_be_the_order() {
     let session = SessionContext::new();
     let text = "SELECT * FROM (VALUES (2, 1), (1, 3), (1, 2)) t(a, b) ORDER BY ALL";
     assert_eq!(answer(&session, text).await.unwrap(), "|a|b| |1|2| |1|3| |2|1|");
+    let text = "SELECT a, count(*) AS n FROM (VALUES (2), (1), (1)) t(a) GROUP BY a ORDER BY ALL DESC";
+    assert_eq!(answer(&session, text).await.unwrap(), "|a|n| |2|1| |1|2|");
+    // A column of this name is what an order means.
+    let text = "SELECT a AS \"all\", b FROM (VALUES (1, 2), (3, 1)) t(a, b) ORDER BY all DESC";
+    assert_eq!(answer(&session, text).await.unwrap(), "|all|b| |3|1| |1|2|");
 }
 
 #[tokio::test]
