@@ -148,8 +148,10 @@ async function walk(signal, began) {
   say(`${title(names)} is open`);
 }
 
+/** The name of what is open: of a page that is beside one array, the name that it was given. */
 const title = (names) =>
   names.at(-1) ??
+  (state().url ? undefined : document.documentElement.dataset.name) ??
   decodeURIComponent(new URL(opened.url).pathname).split('/').filter(Boolean).at(-1) ??
   opened.url;
 

@@ -529,6 +529,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "piped",
             "buffers",
             "compress",
+            "viewer",
             // Groups of arguments that several commands have.
             "args",
             "bounds",
@@ -554,8 +555,8 @@ pub(super) const LAYERS: &[Layers] = &[
             "delete",
             "evolve",
             "maintain",
-            "publish",
             "serve",
+            "publish",
             "objects",
             "browse",
             "sql",
