@@ -162,7 +162,8 @@ pub(crate) fn relative_url(from: &Path, to: &Path) -> Option<String> {
             break;
         }
         is_same_disk |= matches!(one, Component::RootDir | Component::Prefix(_));
-        (from.next(), to.next());
+        from.next();
+        to.next();
     }
     if !is_same_disk {
         return None;
