@@ -43,7 +43,7 @@ pub(crate) fn described(
     options: &Options,
 ) -> Result<(Group, Vec<Refusal>)> {
     let metadata = array.metadata()?;
-    let group = Group { attributes: attributes::of_all(&metadata), children: Vec::new() };
+    let group = Group::new(attributes::of_all(&metadata));
     let path = if path.is_empty() { String::new() } else { format!("{path}/") };
     let mut making = Making { array, home, path, metadata, group, refused: Vec::new() };
     match array.schema().array_type {
@@ -274,7 +274,7 @@ impl Making<'_> {
                 Err(why) => self.refuse(&path, why),
             }
         }
-        if group.children.is_empty() {
+        if group.children().next().is_none() {
             return Ok(());
         }
         if let Err(why) = self.group.add(ENUMERATIONS, Node::Group(group)) {

@@ -70,6 +70,7 @@ mod grid;
 mod group;
 mod hierarchy;
 mod key;
+mod listing;
 mod node;
 mod options;
 mod thresholds;

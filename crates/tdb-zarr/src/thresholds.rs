@@ -15,8 +15,16 @@ pub(crate) const COORDINATE_CHUNK: u64 = 1 << 16;
 /// numbers.
 pub(crate) const ROWS: u64 = 1 << 18;
 
-/// Keys that one listing returns: some 100 MB of text.
+/// Keys that one listing returns: usually some 100 MB of text.
 pub(crate) const MAX_KEYS: usize = 1_000_000;
+
+/// Bytes of the keys of one listing. Names of fields may be long, and so may places along many
+/// dimensions.
+pub(crate) const MAX_KEY_BYTES: usize = 256 << 20;
+
+/// Boxes that one listing looks at, for the places along each axis: some seconds. Fragments whose
+/// boxes overlap have fewer keys than this.
+pub(crate) const MAX_STEPS: usize = 20_000_000;
 
 /// The largest shape along a dimension: what readers count positions with is a signed number of 64
 /// bits.

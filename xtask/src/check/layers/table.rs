@@ -393,6 +393,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "node",
             "document",
             "key",
+            "listing",
             "attributes",
             "described",
             "hierarchy",
