@@ -12,8 +12,16 @@ pub(crate) const MAX_COORDINATES: u64 = 1 << 24;
 pub(crate) const COORDINATE_CHUNK: u64 = 1 << 16;
 
 /// Cells of sparse arrays in a chunk, unless the caller says otherwise: 2 MiB of the widest
-/// numbers.
+/// numbers. There are fewer if the widest cells would then have more than [`MAX_CHUNK_BYTES`].
 pub(crate) const ROWS: u64 = 1 << 18;
+
+/// Parts into which a sparse array is cut. The cells of each are counted before the first chunk is
+/// read, so that more would make readers wait longer than larger parts do.
+pub(crate) const MAX_PARTS: u64 = 1 << 16;
+
+/// Bytes of a fill value that documents say whole. Readers load the documents of all fields when
+/// they open an array.
+pub(crate) const MAX_FILL_BYTES: u64 = 1 << 20;
 
 /// Keys that one listing returns: usually some 100 MB of text.
 pub(crate) const MAX_KEYS: usize = 1_000_000;

@@ -395,6 +395,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "key",
             "listing",
             "attributes",
+            "names",
             "described",
             "hierarchy",
             "group",
