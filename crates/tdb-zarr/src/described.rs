@@ -96,10 +96,10 @@ impl Making<'_> {
         self.refused.push(Refusal { path, reason: why.into() });
     }
 
-    fn add(&mut self, name: &str, node: ArrayNode) {
-        if let Err(why) = self.group.add(name, Node::Array(node)) {
-            self.refuse(name, why);
-        }
+    /// Adds a node, or says why it is not shown. Whether it is.
+    fn add(&mut self, name: &str, node: ArrayNode) -> bool {
+        let added = self.group.add(name, Node::Array(node));
+        added.map_err(|why| self.refuse(name, why)).is_ok()
     }
 
     /// Adds the arrays of a dense array.
@@ -263,8 +263,9 @@ impl Making<'_> {
             let field = attribute.name.clone();
             let source = Source::Grid(Grid { label: Some(label.name.clone()), field, sides });
             let node = self.node(content, core::slice::from_ref(&dimension.name), source, Map::new());
-            self.add(&label.name, node);
-            names.push(label.name.clone());
+            if self.add(&label.name, node) {
+                names.push(label.name.clone());
+            }
         }
         if !names.is_empty() {
             // Readers that know the conventions of CF make coordinates of these.

@@ -9,7 +9,7 @@ use tdb_cells::OrInternal;
 
 use crate::Result;
 use crate::chunk::Content;
-use crate::thresholds::{MAX_CHUNK_BYTES, MAX_SHAPE};
+use crate::thresholds::{MAX_CHUNK_BYTES, MAX_DIMENSIONS, MAX_SHAPE};
 
 /// A dimension as an axis: positions are distances from the low end of its domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,13 @@ type Span = (u64, u64);
 
 /// The axes of a dense array, or why it has none that Zarr could have.
 pub(crate) fn sides(schema: &ArraySchema) -> Result<Vec<Side>, String> {
+    let count = schema.domain.dimensions.len();
+    if count > MAX_DIMENSIONS {
+        return Err(format!(
+            "it has {count} dimensions, and Zarr's readers, whose arrays are numpy's, have {MAX_DIMENSIONS} \
+             at most"
+        ));
+    }
     let current = schema.current_domain.as_ref();
     let side = |(at, dimension): (usize, &Dimension)| {
         let range = current.and_then(|current| current.ranges.get(at));

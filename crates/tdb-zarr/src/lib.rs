@@ -56,10 +56,11 @@
 //! [`Hierarchy::refused`] lists it with the reasons: lists of numbers of any length, cells of more
 //! than 256 MiB, texts and bytes of a fixed length of more than 1 MiB, names that Zarr cannot have
 //! (with a slash, or beginning with two underscores), dimensions whose name an attribute has, too,
-//! dimensions with 2^63 positions and more, the coordinates of a dense dimension with more than
-//! 2^24 positions, enumerations with a value that is not the text that its type says, labels that
-//! are stored outside the array, members of groups that cannot be opened. A chunk with a cell that
-//! is not such a text fails, and the error names the cell.
+//! dense arrays with more than 64 dimensions or with 2^63 positions and more along one, the
+//! coordinates of a dense dimension with more than 2^24 positions, enumerations with a value that
+//! is not the text that its type says, labels that are stored outside the array, members of groups
+//! that cannot be opened. A chunk with a cell that is not such a text fails, and the error names
+//! the cell.
 //!
 //! This crate knows no files, clocks or threads, and has no C.
 #![forbid(unsafe_code)]

@@ -34,6 +34,11 @@ pub(crate) const MAX_KEY_BYTES: usize = 256 << 20;
 /// boxes overlap have fewer keys than this.
 pub(crate) const MAX_STEPS: usize = 20_000_000;
 
+/// Dimensions of a dense array, as many as numpy's arrays have at most. The shapes and documents of
+/// all fields name each of them, so that a schema with many of both would choose what memory that
+/// takes.
+pub(crate) const MAX_DIMENSIONS: usize = 64;
+
 /// The largest shape along a dimension: what readers count positions with is a signed number of 64
 /// bits.
 pub(crate) const MAX_SHAPE: u64 = i64::MAX.unsigned_abs();

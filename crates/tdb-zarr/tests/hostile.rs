@@ -17,7 +17,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 use tdb_array::schema::{
-    ArraySchema, Attribute, CellValNum, Datatype, Dimension, Enumeration, SchemaBuilder,
+    ArraySchema, Attribute, CellValNum, Datatype, Dimension, DimensionLabel, Enumeration, SchemaBuilder,
 };
 use tdb_array::storage::MemoryStorage;
 use tdb_array::{Array, Key, OpenOptions, TimeWindow, WriteColumn, WriteOptions};
@@ -419,4 +419,38 @@ fn schemas_of_hostile_parts_are_walked() {
     }
     println!("{arrays} arrays: {walked:?}");
     assert!(arrays > 30 && walked.documents > 300 && walked.refused > 30, "{arrays} arrays: {walked:?}");
+}
+
+#[test]
+fn arrays_of_more_dimensions_than_readers_have_are_refused() {
+    let dense = |dimensions: usize, attributes: usize| {
+        let dimension = |at: usize| Dimension::new(format!("x{at}"), 1u8..=1).with_tile(1u8);
+        let schema = (0..dimensions).map(dimension).fold(ArraySchema::dense(), SchemaBuilder::dimension);
+        let all = (0..attributes).map(|at| Attribute::of::<u8>(format!("a{at}")));
+        create(&all.fold(schema, SchemaBuilder::attribute).build().unwrap(), &[])
+    };
+    let most = dense(64, 1);
+    assert_eq!(soon("64 dimensions", move || walk(&most, &Options::new())).refused, 0);
+    let many = dense(5000, 5000);
+    let hierarchy = soon("5000 dimensions", move || Hierarchy::new(&many, &Options::new()).unwrap());
+    let why = ": it has 5000 dimensions, and Zarr's readers, whose arrays are numpy's, have 64 at most";
+    assert_eq!(reasons(&hierarchy), [why]);
+    assert_eq!(document(&hierarchy, ".zmetadata")["metadata"].as_object().unwrap().len(), 2);
+    check_memory("5000 dimensions");
+}
+
+#[test]
+fn labels_that_are_not_shown_are_no_coordinates() {
+    let label = |name: &str, at: usize| {
+        DimensionLabel::new(0, name, format!("__labels/l{at}"), Datatype::Int64, CellValNum::ONE)
+    };
+    let schema = ArraySchema::dense()
+        .dimension(Dimension::new("x", 0i64..=9).with_tile(10i64))
+        .attribute(Attribute::of::<i32>("a"))
+        .label(label("l/1", 0))
+        .label(label("l2", 1));
+    let hierarchy = Hierarchy::new(&create(&schema.build().unwrap(), &[]), &Options::new()).unwrap();
+    assert_eq!(reasons(&hierarchy), ["l/1: its name has a slash, which separates the names of Zarr's keys"]);
+    assert_eq!(document(&hierarchy, ".zattrs"), json!({"coordinates": "l2"}));
+    assert_eq!(document(&hierarchy, "l2/zarr.json")["dimension_names"], json!(["x"]));
 }
