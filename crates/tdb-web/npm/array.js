@@ -275,22 +275,33 @@ export class TdbArray extends TdbObject {
   }
 }
 
+/** Where a member is, and whether it is below the group, which has access to it then. */
+function placeOf({ uri, relative }, group) {
+  if (relative) {
+    // It is a path of folders, whose names may have any characters.
+    const parts = uri.split('/');
+    const url = `${group}/${parts.map(encodeURIComponent).join('/')}`;
+    return { url, isBelow: true, isOutside: parts.includes('..') };
+  }
+  // `..` and what stands for it is gone then.
+  const url = /^https?:/.test(uri) && URL.canParse(uri) ? new URL(uri).href : uri;
+  return { url, isBelow: url.startsWith(`${group}/`), isOutside: false };
+}
+
 export class TdbGroup extends TdbObject {
   constructor(engine, id, context, document, answer, start) {
     super(engine, id, context, document);
-    const placed = ({ name, type, uri, relative }) => ({
-      name,
-      type,
-      url: relative ? `${context.url}/${uri}` : uri,
-    });
     Object.assign(this.own, {
-      members: document.members.map(placed),
+      members: document.members.map((member) => {
+        const { name, type } = member;
+        return { name, type, ...placeOf(member, context.url) };
+      }),
       metadata: metadataOf(document.metadata, answer, start),
     });
   }
 
   members() {
-    return this.own.members.map((member) => ({ ...member }));
+    return this.own.members.map(({ name, type, url }) => ({ name, type, url }));
   }
 
   async metadata(options = {}) {
@@ -304,22 +315,22 @@ export class TdbGroup extends TdbObject {
     const found = this.own.members.find(named);
     if (!found)
       throw new TdbError('query', `the group has no member "${String(member?.name ?? member)}"`);
-    const isBelow = found.url.startsWith(`${this.url}/`);
-    if (isBelow && found.url.slice(this.url.length).split('/').includes('..')) {
-      throw new TdbError('corrupt', `the member ${found.url} is outside of its group`, {
+    const { url, isBelow, isOutside } = found;
+    if (isOutside) {
+      throw new TdbError('corrupt', `the member ${url} is outside of its group`, {
         file: this.url,
       });
     }
-    if (!isBelow && !/^https?:/.test(found.url)) {
+    if (!isBelow && !/^https?:/.test(url)) {
       throw new TdbError(
         'unsupported',
-        `the member ${found.url} is at a place that is not read by HTTP`,
-        { file: found.url },
+        `the member ${url} is at a place that is not read by HTTP`,
+        { file: url },
       );
     }
     const { context } = this.own;
     // What grants access to the group grants access to what is below it, and to nothing else.
-    return context.open(isBelow ? `${found.url}${context.search}` : found.url, {
+    return context.open(isBelow && !url.includes('?') ? `${url}${context.search}` : url, {
       ...context.options,
       ...(isBelow ? {} : { headers: undefined }),
       ...options,

@@ -514,6 +514,45 @@ export const CASES = {
     array.close();
   },
 
+  async 'members of a group are opened below it, whatever their names are'(tdb) {
+    const opened = [];
+    const context = {
+      url: 'https://host/group',
+      search: '?sig=1',
+      options: { headers: { Own: '1' } },
+      open: (url, { headers }) => opened.push([url, headers?.Own]),
+    };
+    const member = ([name, uri, relative]) => ({ name, type: 'array', uri, relative });
+    const members = [
+      ['hash', 'in/a#1', true],
+      ['escape', '%2e%2e/dn', true],
+      ['question', 'a?b', true],
+      ['up', 'in/../../dn', true],
+      ['absolute', 'https://host/group/in/a', false],
+      ['hidden up', 'https://host/group/%2e%2e/dn', false],
+      ['away', 'https://other/a', false],
+      ['file', 'file:///group/a', false],
+    ].map(member);
+    const document = { kind: 'group', timeRange: ['0', '0'], members, metadata: [] };
+    const group = new tdb.TdbGroup({ opened() {} }, 1, context, document, new ArrayBuffer(8), 8);
+    for (const name of ['hash', 'escape', 'question', 'absolute', 'hidden up', 'away'])
+      await group.open(name);
+    equal(
+      opened,
+      [
+        ['https://host/group/in/a%231?sig=1', '1'],
+        ['https://host/group/%252e%252e/dn?sig=1', '1'],
+        ['https://host/group/a%3Fb?sig=1', '1'],
+        ['https://host/group/in/a?sig=1', '1'],
+        ['https://host/dn', null],
+        ['https://other/a', null],
+      ],
+      'opened',
+    );
+    await fails(() => group.open('up'), 'corrupt', /outside of its group/);
+    await fails(() => group.open('file'), 'unsupported', /not read by HTTP/);
+  },
+
   async 'what is cancelled ends at once, and others go on'(tdb, base, options) {
     const reason = new Error('enough');
     const cancelled = async (run) => {
