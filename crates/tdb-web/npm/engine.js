@@ -2,6 +2,7 @@
 // gets it. In a worker it is the same.
 import { TdbError, checkSignal } from './errors.js';
 import { Counter, Folder } from './http.js';
+import { listingOf } from './listing.js';
 
 const DONE = 0;
 const FAILED = 1;
@@ -149,7 +150,7 @@ class Source {
   async open(signal) {
     const [counter, begun, fetched] = [new Counter(), performance.now(), new Map()];
     try {
-      this.listing ??= await this.folder.listing(signal, counter);
+      this.listing ??= await listingOf(this.folder, signal, counter);
       for (;;) {
         const { name } = this;
         const answer = await this.openWith(name, fetched, signal, counter).catch((error) => {

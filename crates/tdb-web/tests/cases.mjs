@@ -483,6 +483,12 @@ export const CASES = {
       equal([...new Set(seen)], ['1'], 'headers');
       array.close();
     }
+    const nothing = async () => new Response('', { status: 404 });
+    await fails(
+      () => tdb.open('https://bucket.s3.amazonaws.com/a%zz', { ...options, fetch: nothing }),
+      'query',
+      /the % in "a%zz" begins no escape/,
+    );
   },
 
   async 'ranges are dates, points and steps'(tdb, base, options) {
