@@ -8,14 +8,20 @@ const DONE = 0;
 const FAILED = 1;
 const WAITS = 2;
 
-/** The codecs of the small module are enough for most arrays; the other one has all. */
-const FILES = { core: 'tdb-core.wasm', full: 'tdb-full.wasm' };
+/**
+ * The codecs of the small module are enough for most arrays; the other one has all. Bundlers find
+ * the files by expressions that are written out; some leave no URL of the script to begin with.
+ */
+const FILES = {
+  core: () => new URL('./tdb-core.wasm', import.meta.url),
+  full: () => new URL('./tdb-full.wasm', import.meta.url),
+};
 
 const compiled = new Map();
 
 /** A module, compiled once. */
 function compile(name, source) {
-  const place = source ?? new URL(FILES[name], import.meta.url);
+  const place = source ?? FILES[name]();
   if (place instanceof WebAssembly.Module) return Promise.resolve(place);
   if (typeof place !== 'string' && !(place instanceof URL)) return WebAssembly.compile(place);
   const url = String(place);

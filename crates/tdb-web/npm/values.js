@@ -44,8 +44,9 @@ export function isBytes(datatype) {
   return !isText(datatype) && !(datatype in ARRAYS) && arrayType(datatype) === Uint8Array;
 }
 
-const utf8 = new TextDecoder();
-const utf16 = new TextDecoder('utf-16le');
+// U+FEFF at the beginning is a part of a value.
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+const utf16 = new TextDecoder('utf-16le', { ignoreBOM: true });
 
 /** A text of its code units. */
 export function decodeText(datatype, units) {

@@ -1,4 +1,5 @@
 // The tests of the package's parts in Node, without a server.
+import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -40,6 +41,13 @@ function folderOf({ Counter, Folder }, fetch, more = {}) {
 }
 
 const PARTS = {
+  async 'texts keep a mark of the byte order at their beginning'({ values }) {
+    const utf8 = Uint8Array.of(0xef, 0xbb, 0xbf, 0x61);
+    equal(values.decodeText('STRING_UTF8', utf8), '\ufeffa', 'UTF-8');
+    equal(values.decodeText('STRING_UTF16', Uint16Array.of(0xfeff, 0x61)), '\ufeffa', 'UTF-16');
+    equal(values.decodeText('STRING_UTF32', Uint32Array.of(0xfeff, 0x61)), '\ufeffa', 'UTF-32');
+  },
+
   async 'of parts that come as the whole file, one is loaded, and kept'({ http }) {
     const log = { read: 0, requests: 0 };
     const fetch = async () => {
@@ -189,11 +197,16 @@ const PARTS = {
 
 /** Runs them over the package in a folder. */
 export async function testParts(folder) {
-  const names = ['http', 'listing', 'remote'];
+  const names = ['http', 'listing', 'remote', 'values'];
   const found = await Promise.all(
     names.map((name) => import(pathToFileURL(path.join(folder, `${name}.js`)))),
   );
   const modules = Object.fromEntries(names.map((name, at) => [name, found[at]]));
+  const engine = fs.readFileSync(path.join(folder, 'engine.js'), 'utf8');
+  for (const name of ['core', 'full']) {
+    const literal = `new URL('./tdb-${name}.wasm', import.meta.url)`;
+    check(engine.includes(literal), `bundlers do not find tdb-${name}.wasm without ${literal}`);
+  }
   for (const [name, run] of Object.entries(PARTS)) {
     await run(modules).catch((error) => {
       throw new Error(`${name}: ${error.message}`, { cause: error });
