@@ -232,6 +232,38 @@ async function soma({ page, open, still, hash, picture }) {
   assert.match(await text(page, '.legends'), /n_counts/);
 }
 
+/** Experiments with parts elsewhere, without cells, and with more genes than names are offered. */
+async function experiments({ page, open, still, picture, faults }) {
+  await open('url=/data/borrowed');
+  assert.match(await text(page, '.note'), /2\s700 cells/);
+  const away = /Elsewhere, and not followed: ms\/RNA\/var, ms\/RNA\/X/;
+  assert.match(await text(page, '.note'), away);
+  await picture();
+  await open('url=/data/borrowed&gene=MS4A1');
+  assert.match(await text(page, '.error'), /member (var|X) is elsewhere, at https:\/\/elsewhere/);
+  await open('url=/data/foreign');
+  assert.match(await text(page, '.error'), /The member obs is elsewhere, at https:\/\/elsewhere/);
+  await page.getByRole('tab', { name: 'Members' }).click();
+  await still();
+  assert.match(await text(page, '.view'), /elsewhere: not followed/);
+  assert.deepEqual(faults, [], 'nothing elsewhere is asked');
+  for (const more of ['', '&gene=MS4A1', '&by=n_counts', '&by=barcode']) {
+    await open(`url=/data/cleared${more}`);
+    assert.equal(await page.locator('.error').count(), 0, more);
+    assert.match(await text(page, '.note'), /^0 cells/);
+  }
+  await open('url=/data/genes&gene=NKG7');
+  assert.match(await text(page, '.legends'), /NKG7/);
+  await page.getByLabel('Colour by gene').fill('ENSG7');
+  await page.keyboard.press('Enter');
+  await still();
+  assert.match(await text(page, '.legends'), /ENSG7/);
+  await page.getByLabel('Colour by gene').fill("it's none");
+  await page.keyboard.press('Enter');
+  await still();
+  assert.match(await text(page, '.note'), /There is no gene it's none/);
+}
+
 /** A group as a tree, by keys; a member elsewhere is not followed. */
 async function group({ page, open, still, hash, picture }) {
   await open('url=/data/group');
@@ -253,6 +285,16 @@ async function group({ page, open, still, hash, picture }) {
   assert.match(await text(page, '.error'), /is elsewhere, at https:\/\/elsewhere\.example\/array/);
   await page.goBack();
   await still();
+  // The signature of the address is that of the members.
+  await open('url=/data/signed?sig=1');
+  assert.equal(await page.getByText('elsewhere: not followed').count(), 1);
+  await page.getByRole('treeitem', { name: 'raster' }).click();
+  await page.locator('.field').waitFor();
+  await still();
+  assert.equal((await hash()).in, '/raster');
+  assert.equal(await page.locator('.error').count(), 0);
+  await open('url=/data/signed');
+  assert.match(await text(page, '.error'), /HTTP 403/);
 }
 
 /** A key: a wrong one, and the right one, which is not in the address. */
@@ -438,6 +480,7 @@ export const cases = {
   table,
   line,
   soma,
+  experiments,
   group,
   encrypted,
   damaged,

@@ -10,7 +10,7 @@ import { keyBytes, wantsKey } from '../errors.js';
 import { boundText, bytes, count, duration, number, roughly, valueText } from '../format.js';
 import { densePasses, estimate, FINE_TILES, MOST_BYTES, pieces, stripes } from '../sample.js';
 import { roundStep, steps, wholeSteps } from '../ticks.js';
-import { quoted, sort, typeText } from '../types.js';
+import { quoted, quotedText, sort, typeText } from '../types.js';
 
 test('days and dates belong to each other', () => {
   for (const days of [-719468, -1, 0, 59, 60, 365, 11016, 19782, 2932896, 10 ** 8]) {
@@ -223,4 +223,5 @@ test('datatypes have a sort, and names are quoted where they must be', () => {
   assert.deepEqual(names.map(sort), sorts);
   assert.equal(typeText({ datatype: 'FLOAT32', cellValNum: 3 }), 'float32 × 3');
   assert.equal(quoted('a"b'), '"a""b"');
+  assert.equal(quotedText("L'Aquila \\"), "'L\\'Aquila \\\\'");
 });
