@@ -25,17 +25,24 @@ async function raster({ page, open, still, hash, picture, accessible }) {
   assert.equal(latest[3], 255);
   await picture();
 
+  const arrays = () => page.evaluate(() => window.fakeOpen);
+  assert.equal(await arrays(), 1);
   await page.getByLabel('Time').focus();
-  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowLeft');
   await page.waitForFunction(() => location.hash.includes('at='));
   await still();
+  await page.keyboard.press('Home');
+  await page.waitForFunction((at) => location.hash.includes(at), String(Date.UTC(2024, 0, 5)));
+  await still();
   assert.equal((await hash()).at, String(Date.UTC(2024, 0, 5)));
+  assert.equal(await arrays(), 2, 'arrays that are open, of three times');
   assert.equal((await pixel(page, 0.75, 0.9))[3], 0, 'nothing was written there at first');
   assert.notDeepEqual(await pixel(page, 0.3, 0.65), latest);
   await picture('-early');
   await page.keyboard.press('End');
   await page.waitForFunction(() => !location.hash.includes('at='));
   await still();
+  assert.equal(await arrays(), 1);
   assert.deepEqual(await pixel(page, 0.75, 0.9), latest);
 
   const field = page.locator('.field');
@@ -87,6 +94,57 @@ async function raster({ page, open, still, hash, picture, accessible }) {
   await still();
   assert.equal(await page.locator('.error').count(), 0, 'a mended condition shows the picture');
   assert.match(await text(page, '#cost'), /request/);
+}
+
+/** Ranges of a link that the array does not have are said, and can be mended. */
+async function ranges({ page, open, still, hash, picture, accessible }) {
+  for (const [wrong, said] of [
+    ['500..600', /500\.\.600 of row: it is outside of the domain, 0 to 399/],
+    ['abc..10', /“abc” is no value/],
+    ['50..10', /it ends before it begins/],
+  ]) {
+    for (const tab of ['', '&tab=table', '&tab=values']) {
+      await open(`url=/data/raster&r.row=${wrong}${tab}`);
+      assert.match(await text(page, '.error'), said);
+      assert.match(await text(page, '.error'), /does not fit the array/);
+    }
+  }
+  await accessible();
+  await page.getByRole('tab', { name: 'Fragments' }).click();
+  await still();
+  assert.equal(await page.locator('.error').count(), 0);
+  await page.getByRole('tab', { name: 'Table' }).click();
+  await still();
+  assert.match(await text(page, '.error'), /it ends before it begins/);
+  await picture();
+  await page.getByLabel('row, from').fill('5');
+  await page.keyboard.press('Tab');
+  await still();
+  assert.equal((await hash())['r.row'], '5..10');
+  assert.equal(await page.locator('.error').count(), 0);
+  assert.match(await text(page, '.cells caption'), /of 3\s600/);
+  await open('url=/data/raster&r.row=abc..10&tab=table');
+  assert.equal(await page.getByLabel('row, from').inputValue(), 'abc');
+  assert.equal(await page.getByLabel('row, from').getAttribute('aria-invalid'), 'true');
+  // A slice that is wrong, beside its slider.
+  await open('url=/data/cube&r.day=2030-01-01');
+  assert.match(await text(page, '.error'), /outside of the domain, 2024-01-01 to 2024-03-01/);
+  await page.getByRole('slider', { name: 'day' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.waitForFunction(() => location.hash.includes('2024-01-02'));
+  await still();
+  assert.equal(await page.locator('.error').count(), 0);
+  // A day is the day.
+  await open('url=/data/line&tab=table&r.time=2024-01-01 12:30');
+  assert.match(await text(page, '.cells caption'), /Cells 1 to 50 of 60/);
+  await page.getByLabel('time, from').fill('2024-01-01 12');
+  await page.keyboard.press('Tab');
+  assert.equal(await page.getByLabel('time, from').getAttribute('aria-invalid'), 'true');
+  await page.getByLabel('time, from').fill('2024-01-01');
+  await page.keyboard.press('Tab');
+  await still();
+  assert.equal((await hash())['r.time'], '2024-01-01..2024-01-01 12:30');
+  assert.match(await text(page, '.cells caption'), /of 45\s060/);
 }
 
 /** The other views of an array, in the dark. */
@@ -474,6 +532,7 @@ async function outdated({ page, open, still }) {
 export const cases = {
   start,
   raster,
+  ranges,
   views,
   cube,
   points,
