@@ -44,7 +44,7 @@ export class Folder {
     /** Whole files, the one that was used last at the end. */
     this.kept = new Map();
     this.keptBytes = 0;
-    /** Files that are being loaded whole: promises of their bytes, or of null if that fails. */
+    /** Files that are being loaded whole: promises of what `request` says, or of null. */
     this.loading = new Map();
     this.isWithoutRanges = false;
   }
@@ -109,8 +109,10 @@ export class Folder {
    */
   async part(key, start, end, size, signal, counter) {
     for (;;) {
-      const whole = this.wholeOf(key) ?? (await settled(this.loading.get(key), signal));
+      const whole = this.wholeOf(key);
       if (whole) return { bytes: whole.subarray(start, end), size: whole.length };
+      const loaded = await settled(this.loading.get(key), signal);
+      if (loaded) return this.partOf(loaded, key, start, end, size);
       // Another request may have begun to load the file in the meantime.
       if (this.loading.has(key)) continue;
       const part = await this.asked(key, start, end, size, signal, counter);
@@ -124,7 +126,10 @@ export class Folder {
     const isWhole = start === 0 && end === size;
     let finish = null;
     const load = () => {
-      this.loading.set(key, new Promise((resolve) => (finish = resolve)));
+      const loading = new Promise((resolve) => (finish = resolve));
+      // Perhaps nobody waits for it.
+      loading.catch(() => {});
+      this.loading.set(key, loading);
     };
     if (this.isWithoutRanges) load();
     // Of several parts of a file that all come as the whole file, one is read to its end.
@@ -146,22 +151,27 @@ export class Folder {
     // Browsers make requests for one file one after another where they may keep the answers.
     const range = { headers: { Range: `bytes=${start}-${end - 1}` }, cache: 'no-store' };
     const init = { ...(isWhole ? {} : range), most: size, read };
-    let found = null;
+    // What is true of the file is so for all who wait, but not what is of this part, or given up.
+    const finished = (shared) => {
+      if (!finish) return;
+      this.loading.delete(key);
+      finish(shared);
+    };
+    let found;
     try {
       found = await this.request(this.place(key), shown, init, signal, counter);
-    } finally {
-      if (finish) {
-        const whole = found?.status === 200 ? found.body : null;
-        if (whole) this.keep(key, whole);
-        this.loading.delete(key);
-        finish(whole);
-      }
+    } catch (error) {
+      finished(signal?.aborted ? null : Promise.reject(error));
+      throw error;
     }
-    return this.partOf(found, shown, start, end, size);
+    if (finish && found.status === 200 && found.body) this.keep(key, found.body);
+    finished(found.status === 206 || found.status === 416 ? null : found);
+    return this.partOf(found, key, start, end, size);
   }
 
-  /** What an answer says. */
-  partOf({ status, headers, body, isElsewhere }, shown, start, end, size) {
+  /** What an answer says; null if another request loads the file. */
+  partOf({ status, headers, body, isElsewhere }, key, start, end, size) {
+    const shown = `${this.url}/${key}`;
     if (status === 404 || status === 410) return { missing: true };
     if (status === 200) {
       if (body) return { bytes: body.subarray(start, end), size: body.length };
@@ -265,10 +275,11 @@ function settled(promise, signal) {
   return new Promise((resolve, reject) => {
     const ended = () => reject(signal.reason);
     signal.addEventListener('abort', ended, { once: true });
-    promise.then((value) => {
+    const settle = (how) => (value) => {
       signal.removeEventListener('abort', ended);
-      resolve(value);
-    });
+      how(value);
+    };
+    promise.then(settle(resolve), settle(reject));
   });
 }
 

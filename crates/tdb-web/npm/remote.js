@@ -44,7 +44,9 @@ export class RemoteEngine {
     const waiting = this.calls.get(call);
     this.calls.delete(call);
     if (error) waiting?.reject(error.kind ? TdbError.ofParts(error) : new Error(error.message));
-    else waiting?.resolve(result);
+    else if (waiting) waiting.resolve(result);
+    // An opening that was cancelled may have ended before it heard of that.
+    else if (result?.id !== undefined) this.call('close', [result.id]).catch(() => {});
   }
 
   /** Makes a request with the page's own function. */

@@ -94,6 +94,39 @@ const PARTS = {
     equal(requests, 3, 'requests');
   },
 
+  async 'a file that fails fails once, for all who wait for it'({ http }) {
+    const log = { read: 0 };
+    const answers = {
+      b: async () => new Response('', { status: 404 }),
+      c: async () => streamed(null, log),
+      d: async () => {
+        throw new TypeError('connection refused');
+      },
+    };
+    for (const [key, expected, most] of [
+      ['b', 'missing', 1],
+      ['c', 'outdated', 1],
+      // It was tried again.
+      ['d', 'network', 3],
+    ]) {
+      let requests = 0;
+      const fetch = async (url) => {
+        requests += 1;
+        return url.endsWith('/a') ? streamed(FILE, log) : answers[key]();
+      };
+      const [folder, counter] = folderOf(http, fetch);
+      await folder.part('a', 0, 10, 5000, undefined, counter);
+      const parts = Array.from({ length: 5 }, (_, at) =>
+        folder.part(key, at, at + 1, 5000, new AbortController().signal, counter).then(
+          ({ missing }) => (missing ? 'missing' : 'bytes'),
+          ({ kind }) => kind,
+        ),
+      );
+      equal(await Promise.all(parts), new Array(5).fill(expected), key);
+      check(requests <= most + 1, `${requests} requests for ${key}`);
+    }
+  },
+
   async 'files that were used last are kept, up to 64 MiB'({ http }) {
     const [folder] = folderOf(http, null);
     const [mib, part] = [1 << 20, { subarray: () => part }];
@@ -189,6 +222,15 @@ const PARTS = {
       const signal = AbortSignal.abort(reason);
       check((await failure(() => engine.run(1, {}, signal))) === reason, 'another failure');
       equal(sent, [{ hasFetch: false }], 'messages');
+      // What was opened for nobody is closed.
+      const controller = new AbortController();
+      const opening = engine.open({ place: {}, options: {} }, controller.signal);
+      const { call } = sent.at(-1);
+      controller.abort(reason);
+      check((await failure(() => opening)) === reason, 'another failure of opening');
+      engine.receive({ call, result: { id: 7 }, totals: null });
+      const { method, args } = sent.at(-1);
+      equal([method, args], ['close', [7]], 'the last message');
     } finally {
       delete globalThis.Worker;
     }
