@@ -121,7 +121,7 @@ def delete(
     threads: int | None = None,
 ) -> int:
     """Deletes cells: those that satisfy a condition, such as ``"n_genes < 200"``, or have these ids. Returns their
-    number.
+    number. A slice of ids has no end below 0: ids are no positions.
 
     Their rows in ``obs``, and their values in X, ``obsm`` and ``obsp`` of all measurements, are gone; at earlier
     times they can still be read. Dense matrices have all their cells: an experiment with some about cells is refused.
