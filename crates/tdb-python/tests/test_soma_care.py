@@ -57,3 +57,46 @@ def test_slices_of_ids_have_no_ends_below_zero(tmp_path: pathlib.Path) -> None:
     assert tdb.soma.open(tmp_path / "e").obs.ids(slice(4, None)).tolist() == [4, 5]
     assert X.to_scipy(slice(4, None)).toarray()[:, 0].tolist() == dense.to_numpy(slice(4, None))[:, 0].tolist() == [41, 51]
     assert tdb.soma.delete(tmp_path / "e", slice(4, None)) == 2 and len(tdb.soma.open(tmp_path / "e").obs) == 4
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_values_that_are_there_twice_are_refused(tmp_path: pathlib.Path, format: str) -> None:
+    row = np.array([0, 1, 2, 2, 3, 4, 5, 5])
+    column = np.array([0, 1, 3, 3, 2, 0, 1, 2])
+    order = np.lexsort((column, row) if format == "csr" else (row, column))
+    ends = np.searchsorted(np.sort(row if format == "csr" else column), np.arange((CELLS if format == "csr" else GENES) + 1))
+    made_of = sparse.csr_matrix if format == "csr" else sparse.csc_matrix
+    other = (column if format == "csr" else row)[order]
+    data = made()
+    data.X = made_of((np.arange(8.0)[order], other, ends), (CELLS, GENES))
+    assert data.X.nnz == 8
+    with pytest.raises(tdb.QueryError, match="X has several values in row 2 and column 3"):
+        tdb.soma.from_anndata(tmp_path / "e", data, dense=True)
+    with pytest.raises(tdb.Error, match="have the same coordinates"):
+        tdb.soma.from_anndata(tmp_path / "e", data)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_damaged_matrices_of_files_are_refused(tmp_path: pathlib.Path, format: str, dense: bool) -> None:
+    h5py = pytest.importorskip("h5py")
+    size, ends = (GENES, CELLS) if format == "csr" else (CELLS, GENES)
+    damages: list[tuple[str, int, int, str]] = [
+        ("indices", 3, -1, f"X is damaged: it has {size} .*, but a value in one with the index -1"),
+        ("indices", 5, size, f"X is damaged: it has {size} .*, but a value in one with the index {size}"),
+        ("indptr", 2, 0, "X is damaged: the ends of its .* ascend from 0, but indptr falls after"),
+        ("indptr", 0, 1, "indptr begins with 1"),
+        ("indptr", ends, 1000, "end at 1000, but it has 24 indices and 24 values"),
+    ]
+    tdb.soma.from_anndata(tmp_path / "e", made(1, 900), dense=dense)
+    for name, at, value, why in damages:
+        data = made()
+        data.X = data.X.asformat(format)
+        data.write_h5ad(tmp_path / "d.h5ad")
+        with h5py.File(tmp_path / "d.h5ad", "r+") as file:
+            file["X"][name][at] = value
+        with pytest.raises(tdb.QueryError, match=why):
+            tdb.soma.from_h5ad(tmp_path / "no", tmp_path / "d.h5ad", dense=dense)
+        with pytest.raises(tdb.QueryError, match=why):
+            tdb.soma.append(tmp_path / "e", tmp_path / "d.h5ad")
+        assert not (tmp_path / "no").exists() and len(tdb.soma.open(tmp_path / "e").obs) == 1
