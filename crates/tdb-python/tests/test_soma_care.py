@@ -59,6 +59,103 @@ def test_slices_of_ids_have_no_ends_below_zero(tmp_path: pathlib.Path) -> None:
     assert tdb.soma.delete(tmp_path / "e", slice(4, None)) == 2 and len(tdb.soma.open(tmp_path / "e").obs) == 4
 
 
+@pytest.mark.parametrize("dense", [False, True])
+def test_what_a_failed_append_left_is_in_no_later_cell(tmp_path: pathlib.Path, dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    tdb.soma.from_anndata(tmp_path / "e", made(), dense=dense)
+    whole = tdb.soma._append.write_table
+
+    def stop(array: Any, *rest: Any) -> None:
+        if array.uri.endswith("obs"):
+            raise OSError("the disk is full")
+        whole(array, *rest)
+
+    monkeypatch.setattr("tdb.soma._append.write_table", stop)
+    with pytest.raises(OSError, match="is full"):
+        tdb.soma.append(tmp_path / "e", made(3, CELLS))
+    monkeypatch.undo()
+    # Another one, with fewer values where the first one had some.
+    other = made(2, 100)
+    if not dense:
+        other.X = sparse.csr_matrix(np.eye(2, GENES, dtype=np.float32))
+    experiment = tdb.soma.append(tmp_path / "e", other)
+    found = experiment.axis_query("RNA", obs="obs_id in ('c100', 'c101')").X()
+    assert np.array_equal(found if dense else found.toarray(), other.X.toarray())
+    # One whose values do not come.
+    experiment = tdb.soma.append(tmp_path / "e", made(1, 200), parts=[])
+    found = experiment.axis_query("RNA", obs="obs_id == 'c200'").X()
+    assert np.isnan(found).all() and found.shape == (1, GENES) if dense else found.nnz == 0
+    # The same one.
+    again = tdb.soma.append(tmp_path / "e", made(3, CELLS))
+    rows = again.axis_query("RNA", obs="obs_id in ('c6', 'c7', 'c8')").X()
+    assert np.array_equal(rows if dense else rows.toarray(), made(3, CELLS).X.toarray())
+    assert len(again.obs) == CELLS + 6
+
+
+def test_values_are_checked_before_an_append_writes(tmp_path: pathlib.Path) -> None:
+    for name, kind, given, value, why in [
+        ("small", np.int8, np.int64, 300, "X/data: 300, of the type int64, is none of the values of int8"),
+        ("real", np.float32, np.float64, 1e300, "X/data: 1e\\+300, of the type float64"),
+        ("large", np.float64, np.int64, 2**53 + 1, "X/data: 9007199254740993, of the type int64"),
+        ("sign", np.uint64, np.int64, -1, "is none of the values of uint64"),
+    ]:
+        tdb.soma.from_anndata(tmp_path / name, made(3, 0, kind))
+        before = files_of(tmp_path / name)
+        more = made(2, 3, given)
+        more.X[1, 2] = value
+        # Integers with a sign are refused by their type where the matrix has none.
+        with pytest.raises(tdb.QueryError, match=why if name != "sign" else "type int64"):
+            tdb.soma.append(tmp_path / name, more)
+        assert files_of(tmp_path / name) == before
+        more.X[1, 2] = 7
+        if name != "sign":
+            assert tdb.soma.append(tmp_path / name, more).axis_query("RNA").X()[4, 2] == 7
+
+
+def test_numbers_become_others_only_without_loss() -> None:
+    kept: list[tuple[Any, Any]] = [
+        (np.array([2**53, -(2**62)]), np.float64),
+        (np.array([np.nan, np.inf, 1.1]), np.float32),
+        (np.array([1.0, 5.0]), np.int8),
+        (np.array([True, False]), np.int64),
+        (np.array([255], np.uint64), np.uint8),
+    ]
+    for values, kind in kept:
+        assert np.allclose(_cast(values, np.dtype(kind)).astype(np.float64), values.astype(np.float64), equal_nan=True)
+    lost: list[tuple[Any, Any]] = [
+        (np.array([2**53 + 1]), np.float64),
+        (np.array([2**63 - 1]), np.float64),
+        (np.array([2**64 - 1], np.uint64), np.float64),
+        (np.array([2**24 + 1]), np.float32),
+        (np.array([-1]), np.uint64),
+        (np.array([2**63], np.uint64), np.int64),
+        (np.array([1e39]), np.float32),
+        (np.array([np.nan]), np.int64),
+        (np.array([2.0**63]), np.int64),
+        (np.array([1.5]), np.int64),
+    ]
+    for values, kind in lost:
+        with pytest.raises(tdb.QueryError, match="is none of the values of"):
+            _cast(values, np.dtype(kind))
+
+
+def test_columns_are_checked_before_an_append_writes(tmp_path: pathlib.Path) -> None:
+    import pyarrow
+
+    tdb.soma.from_anndata(tmp_path / "e", made())
+    obs = tdb.open(tmp_path / "e" / "obs")
+    obs.evolve(add=[tdb.Attribute("n", "int32"), tdb.Attribute("real", "float64"), tdb.Attribute("small", "float32", nullable=True)])
+    before = files_of(tmp_path / "e")
+    more = made(2, CELLS)
+    more.obs["n"], more.obs["real"], more.obs["small"] = pandas.array([1, None], dtype="Int32"), [np.nan, 1.5], [1e300, 1.0]
+    for column, why in [("n", "'n': 1 of 2 values are missing"), ("small", "'small' has 1e\\+300, which is more than float has")]:
+        with pytest.raises(tdb.QueryError, match=why):
+            tdb.soma.append(tmp_path / "e", more)
+        assert files_of(tmp_path / "e") == before
+        more.obs[column] = np.array([3, 4], np.int32)
+    rows = pyarrow.table(tdb.soma.append(tmp_path / "e", more).obs.read(["n", "real", "small"], slice(CELLS, None)))
+    assert rows["n"].to_pylist() == rows["small"].to_pylist() == [3, 4] and np.isnan(rows["real"][0].as_py())
+
+
 @pytest.mark.parametrize("format", ["csr", "csc"])
 def test_values_that_are_there_twice_are_refused(tmp_path: pathlib.Path, format: str) -> None:
     row = np.array([0, 1, 2, 2, 3, 4, 5, 5])
@@ -100,3 +197,9 @@ def test_damaged_matrices_of_files_are_refused(tmp_path: pathlib.Path, format: s
         with pytest.raises(tdb.QueryError, match=why):
             tdb.soma.append(tmp_path / "e", tmp_path / "d.h5ad")
         assert not (tmp_path / "no").exists() and len(tdb.soma.open(tmp_path / "e").obs) == 1
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_no_cells_can_be_appended(tmp_path: pathlib.Path, dense: bool) -> None:
+    tdb.soma.from_anndata(tmp_path / "e", made(), dense=dense)
+    assert len(tdb.soma.append(tmp_path / "e", made()[:0].copy()).obs) == CELLS

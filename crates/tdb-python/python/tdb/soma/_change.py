@@ -111,6 +111,16 @@ def shapes(
                     yield matrix.array, {axis: size for axis, size in asked.items() if size is not None}
 
 
+def about_obs(experiment: Experiment) -> Iterator[tuple[Any, list[str]]]:
+    """All matrices that have cells on some of their axes, and the dimensions of these."""
+    for name in experiment.ms:
+        measurement = experiment.ms[name]
+        for group, rows, columns in _MATRICES:
+            axes = [axis for axis, of in (("soma_dim_0", rows), ("soma_dim_1", columns)) if of == "obs"]
+            for member in measurement[group] if axes and group in measurement else ():
+                yield measurement[group][member], axes
+
+
 def delete(
     uri: Location,
     obs: Wanted,
@@ -135,16 +145,10 @@ def delete(
     if not len(ids):
         return 0
     todo: list[tuple[Array, Condition]] = []
-    for name in experiment.ms:
-        measurement = experiment.ms[name]
-        for group, rows, columns in _MATRICES:
-            axes = [axis for axis, of in (("soma_dim_0", rows), ("soma_dim_1", columns)) if of == "obs"]
-            for member in measurement[group] if axes and group in measurement else ():
-                matrix = measurement[group][member]
-                if not isinstance(matrix, SparseMatrix):
-                    raise QueryError(f"{matrix.uri} is dense, so its cells cannot be deleted: nothing was")
-                for axis in axes:
-                    todo.append((matrix.array, _those(axis, ids)))
+    for matrix, axes in about_obs(experiment):
+        if not isinstance(matrix, SparseMatrix):
+            raise QueryError(f"{matrix.uri} is dense, so its cells cannot be deleted: nothing was")
+        todo += [(matrix.array, _those(axis, ids)) for axis in axes]
     for array, condition in [*todo, (experiment.obs.array, _those(JOINID, ids))]:
         array.delete(condition, at=at)
     return len(ids)

@@ -242,11 +242,36 @@ def _stored(array: Array) -> np.dtype[Any]:
     return np.dtype(number_dtype(array.schema.attribute(DATA).datatype))
 
 
+def expect_values(array: Array, matrix: Compressed | Dense, memory: int, what: str) -> None:
+    """Refuses a matrix with values that the type of another one does not have: see :func:`_cast`."""
+    kind = _stored(array)
+    # To numpy it is safe to round integers of eight bytes.
+    rounded = matrix.dtype.kind in "iu" and matrix.dtype.itemsize == 8 and kind.kind == "f"
+    if np.can_cast(matrix.dtype, kind, "safe") and not rounded:
+        return
+    try:
+        for _, (_, _, cells) in matrix.parts(max(memory // 2 // _BYTES, 1)):
+            _cast(cells, kind)
+    except QueryError as error:
+        raise QueryError(f"{what}: {error}") from None
+
+
 def _cast(values: AnyArray, kind: np.dtype[Any]) -> AnyArray:
-    """Values in another type: real numbers are rounded, all others must be kept."""
-    found = values.astype(kind, copy=False)
-    if values.dtype != kind and not (values.dtype.kind == kind.kind == "f") and not (found == values).all():
-        raise QueryError(f"a value of the type {values.dtype} is none of {kind}, which the matrix has")
+    """Values in another type: real numbers are rounded to real ones, all else must be kept."""
+    if values.dtype == kind:
+        return values
+    with np.errstate(invalid="ignore", over="ignore"):
+        found: AnyArray = values.astype(kind)
+        if values.dtype.kind == kind.kind == "f":
+            lost = np.isinf(found) & np.isfinite(values)
+        else:
+            # There and back, with the same sign. Numbers up to the end of a type may be rounded to more than it has.
+            lost = (found.astype(values.dtype) != values) | ((found < 0) != (values < 0))
+            for one, of in ((found, values.dtype), (values, kind)):
+                if one.dtype.kind == "f" and of.kind in "iu":
+                    lost |= one >= 2.0 ** (8 * of.itemsize - (of.kind == "i"))
+    if lost.any():
+        raise QueryError(f"{values[lost][0]}, of the type {values.dtype}, is none of the values of {kind}, which the matrix has")
     return found
 
 
