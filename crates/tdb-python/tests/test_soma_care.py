@@ -156,6 +156,60 @@ def test_columns_are_checked_before_an_append_writes(tmp_path: pathlib.Path) -> 
     assert rows["n"].to_pylist() == rows["small"].to_pylist() == [3, 4] and np.isnan(rows["real"][0].as_py())
 
 
+def test_a_column_that_comes_again_has_nothing_of_what_it_had(tmp_path: pathlib.Path) -> None:
+    data = made()
+    data.obs["kind"] = pandas.Categorical(["B", "T", "B", "T", "B", "T"])
+    data.obs["n"] = np.arange(CELLS)
+    tdb.soma.from_anndata(tmp_path / "e", data)
+    obs = tmp_path / "e" / "obs"
+    tdb.soma.update(obs, drop=["kind", "n"])
+    fragments = len(tdb.open(obs).fragments)
+    tdb.soma.update(obs, pandas.DataFrame({"never": [1]}, index=["c0"]))
+    # Where a column never was, only the rows of the frame are written.
+    assert len(tdb.open(obs).fragments) == fragments + 1
+    frame = pandas.DataFrame({"kind": pandas.Categorical(["NK", "M"]), "n": ["x", "y"]}, index=["c4", "c1"])
+    found = tdb.soma.update(obs, frame).to_pandas()
+    assert found["kind"].astype(object).fillna("-").tolist() == ["-", "M", "-", "-", "NK", "-"]
+    assert found["n"].astype(object).fillna("-").tolist() == ["-", "y", "-", "-", "x", "-"]
+    assert found["score"].tolist() == data.obs["score"].tolist() and found["obs_id"].tolist() == list(data.obs_names)
+
+
+def test_a_column_that_comes_again_has_no_old_value_if_the_write_of_its_values_fails(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = tdb.soma.from_anndata(tmp_path / "e", made())
+    obs = tmp_path / "e" / "obs"
+    tdb.soma.update(obs, drop=["score"])
+    whole = tdb.soma._change.write_table
+
+    def stop(array: Any, columns: Any, *rest: Any) -> None:
+        if "score" in columns.column_names:
+            raise OSError("the disk is full")
+        whole(array, columns, *rest)
+
+    frame = pandas.DataFrame({"score": [7.0]}, index=["c2"])
+    monkeypatch.setattr("tdb.soma._change.write_table", stop)
+    with pytest.raises(OSError, match="is full"):
+        tdb.soma.update(obs, frame)
+    monkeypatch.undo()
+    assert tdb.soma.open(obs).to_pandas()["score"].isna().all()
+    found = tdb.soma.update(obs, frame).to_pandas()["score"].fillna(-1)
+    assert found.tolist() == [-1, -1, 7, -1, -1, -1]
+    assert experiment.obs.to_pandas()["score"].tolist() == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]
+
+
+def test_a_column_that_comes_again_at_one_time_has_nothing_of_what_it_had(tmp_path: pathlib.Path) -> None:
+    tdb.soma.from_anndata(tmp_path / "e", made(), at=10)
+    obs = tmp_path / "e" / "obs"
+    # All that can be opened at 20 and 30 has no such column: those between are of the same time.
+    for name, time in [("score", 20), ("brief", 30)]:
+        if name == "brief":
+            tdb.soma.update(obs, pandas.DataFrame({name: np.arange(CELLS)}, index=made().obs_names), at=time)
+        tdb.soma.update(obs, drop=[name], at=time)
+        found = tdb.soma.update(obs, pandas.DataFrame({name: [7]}, index=["c2"]), at=time + 5).to_pandas()
+        assert found[name].fillna(-1).tolist() == [-1, -1, 7, -1, -1, -1]
+
+
 @pytest.mark.parametrize("format", ["csr", "csc"])
 def test_values_that_are_there_twice_are_refused(tmp_path: pathlib.Path, format: str) -> None:
     row = np.array([0, 1, 2, 2, 3, 4, 5, 5])
