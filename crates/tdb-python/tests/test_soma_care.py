@@ -210,6 +210,37 @@ def test_a_column_that_comes_again_at_one_time_has_nothing_of_what_it_had(tmp_pa
         assert found[name].fillna(-1).tolist() == [-1, -1, 7, -1, -1, -1]
 
 
+def test_uns_keeps_values_as_they_are_or_not_at_all(tmp_path: pathlib.Path) -> None:
+    data = made()
+    data.uns = {
+        "texts": np.array(["a", None, "c"], object),
+        "plain": np.ma.masked_array([1, 2], [False, False]),
+        "list": ["a", "b"],
+        "numbers": np.array([0, 1, 2], object),
+        "mixed": np.array(["a", 0, False], object),
+        "mixed_list": ["a", 0],
+        "masked": np.ma.masked_array([1, 2], [False, True]),
+        "time": np.datetime64("2020-01-01T00:00:00", "ns"),
+        "span": np.timedelta64(5, "s"),
+        "ragged": [[1], [2, 3]],
+    }
+    with pytest.warns(UserWarning) as warned:
+        experiment = tdb.soma.from_anndata(tmp_path / "e", data)
+    left = sorted(str(one.message).split("'")[1] for one in warned if "is left out" in str(one.message))
+    assert left == ["masked", "mixed", "mixed_list", "numbers", "ragged", "span", "time"]
+    found = experiment.ms["RNA"].uns.to_dict()
+    assert {name: list(one) for name, one in found.items()} == {"texts": ["a", "", "c"], "plain": [1, 2], "list": ["a", "b"]}
+
+
+def test_only_names_that_uns_has_are_kept(tmp_path: pathlib.Path) -> None:
+    data = made()
+    data.uns = {"title": "made", "n": 3}
+    with pytest.raises(tdb.QueryError, match=r"uns names 'typo', which the data does not have in uns \(it has title, n\)"):
+        tdb.soma.from_anndata(tmp_path / "e", data, uns=["n", "typo"])
+    assert not (tmp_path / "e").exists()
+    assert tdb.soma.from_anndata(tmp_path / "e", data, uns=["n"]).ms["RNA"].uns.to_dict() == {"n": 3}
+
+
 @pytest.mark.parametrize("format", ["csr", "csc"])
 def test_values_that_are_there_twice_are_refused(tmp_path: pathlib.Path, format: str) -> None:
     row = np.array([0, 1, 2, 2, 3, 4, 5, 5])
