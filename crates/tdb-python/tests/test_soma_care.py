@@ -284,6 +284,35 @@ def test_damaged_matrices_of_files_are_refused(tmp_path: pathlib.Path, format: s
         assert not (tmp_path / "no").exists() and len(tdb.soma.open(tmp_path / "e").obs) == 1
 
 
+def test_exports_take_ids_of_numpy_and_real_numbers_that_are_missing(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("h5py")
+    data = made()
+    data.obs["part"] = np.array([1.5, np.nan] * (CELLS // 2))
+    data.obs["half"] = np.array([0.5, np.nan] * (CELLS // 2), np.float32)
+    data.raw = data.copy()
+    experiment = tdb.soma.from_anndata(tmp_path / "e", data)
+    tdb.soma.to_h5ad(experiment, tmp_path / "whole.h5ad")
+    for found in (tdb.soma.to_anndata(experiment), anndata.read_h5ad(tmp_path / "whole.h5ad")):
+        assert found.obs.dtypes.to_dict() == data.obs.dtypes.to_dict()
+        assert found.obs["part"].isna().tolist() == [False, True] * (CELLS // 2) and found.raw is not None
+    ids = np.array([1, 4])
+    tdb.soma.to_h5ad(experiment, tmp_path / "some.h5ad", obs=ids)
+    for found in (tdb.soma.to_anndata(experiment, obs=ids), anndata.read_h5ad(tmp_path / "some.h5ad")):
+        assert list(found.obs_names) == ["c1", "c4"] and found.raw is None
+
+
+def test_only_the_usual_layer_may_be_missing_in_an_export(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("h5py")
+    from tdb.soma.__main__ import main
+
+    experiment = tdb.soma.from_anndata(tmp_path / "e", made(), X="counts")
+    assert tdb.soma.to_anndata(experiment).X is None and set(tdb.soma.to_anndata(experiment).layers) - {None} == {"counts"}
+    with pytest.raises(tdb.QueryError, match=r"has no layer 'count' \(it has counts\)"):
+        tdb.soma.to_anndata(experiment, X="count")
+    assert main(["export", str(tmp_path / "e"), str(tmp_path / "no.h5ad"), "--layer", "count"]) == 1
+    assert not (tmp_path / "no.h5ad").exists()
+
+
 @pytest.mark.parametrize("dense", [False, True])
 def test_no_cells_can_be_appended(tmp_path: pathlib.Path, dense: bool) -> None:
     tdb.soma.from_anndata(tmp_path / "e", made(), dense=dense)

@@ -264,9 +264,12 @@ def _both(one: str | Condition, other: str | Condition | None) -> Condition:
 
 
 def _plain(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The table with numpy's types where nothing is missing: SOMA lets values be missing from every column."""
+    """The table with numpy's types where nothing is missing: SOMA lets values be missing from every column. Real
+    numbers have them always, since "not a number" says there that one is missing."""
     for name, column in frame.items():
         own = getattr(column.dtype, "numpy_dtype", None)
-        if own is not None and not column.isna().any():
+        if own is not None and own.kind == "f":
+            frame[name] = column.to_numpy(own, na_value=np.nan)
+        elif own is not None and not column.isna().any():
             frame[name] = column.astype(own)
     return frame
