@@ -317,3 +317,25 @@ def test_only_the_usual_layer_may_be_missing_in_an_export(tmp_path: pathlib.Path
 def test_no_cells_can_be_appended(tmp_path: pathlib.Path, dense: bool) -> None:
     tdb.soma.from_anndata(tmp_path / "e", made(), dense=dense)
     assert len(tdb.soma.append(tmp_path / "e", made()[:0].copy()).obs) == CELLS
+
+
+def test_features_of_10x_keep_their_places_in_the_genome(tmp_path: pathlib.Path) -> None:
+    io = pytest.importorskip("scipy.io")
+    with gzip.open(tmp_path / "matrix.mtx.gz", "wb") as file:
+        io.mmwrite(file, made().X.T.tocoo())
+    with gzip.open(tmp_path / "barcodes.tsv.gz", "wt") as file:
+        file.writelines(f"c{at}\n" for at in range(CELLS))
+
+    def features(end: str) -> Any:
+        lines = [f"g{at}\tname{at}\tPeaks\tchr{at % 2}\t{at * 100}\t{at * 100 + 50}{end}\n" for at in range(GENES - 1)]
+        with gzip.open(tmp_path / "features.tsv.gz", "wt") as file:
+            file.writelines([*lines, f"g{GENES - 1}\tname\tGene Expression\n"])
+        return tdb.soma.from_10x(tmp_path / f"e{len(end)}", tmp_path).ms["RNA"].var.to_pandas()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        found = features("")
+    assert found["chromosome"].tolist() == ["chr0", "chr1", "chr0", ""]
+    assert found["start"][:3].tolist() == [0, 100, 200] and found["end"][:3].tolist() == [50, 150, 250] and found["end"].isna()[3]
+    with pytest.warns(UserWarning, match="features.tsv: 1 columns after end have no known names, and are left out"):
+        assert "end" in features("\tmore")

@@ -112,8 +112,8 @@ def from_10x(
 ) -> Experiment:
     """Makes an experiment of what Cell Ranger writes: an ``.h5`` file, which is read in parts, or a folder with
     ``matrix.mtx``, ``barcodes.tsv`` and ``features.tsv`` (also with ``.gz``), whose matrix is in memory. Genes are
-    called by their ids (``gene_ids``); their names are a column. The other arguments are those of
-    :func:`from_anndata`."""
+    called by their ids (``gene_ids``); their names, and what else ``features.tsv`` says of them, are columns. The
+    other arguments are those of :func:`from_anndata`."""
     how = {"platform_config": platform_config, "memory": memory, "at": at, "key": key, "storage": storage, "threads": threads}
     place = exists(path)
     ids = (obs_id, var_id)
