@@ -111,6 +111,10 @@ fn viewer(args: &PublishArgs, folder: &Path) -> Result<(Viewer, PathBuf)> {
         return Err(Failure::Usage(format!("{}: {what} only", shown(object))));
     }
     let local = local.canonicalize().map_err(|error| Failure::at(local, error))?;
+    if folder.starts_with(&local) {
+        let what = "this is inside of what is published, where nothing else belongs; name a folder beside it";
+        return Err(Failure::Usage(format!("{}: {what}", folder.display())));
+    }
     let what = "no relative address leads there from the folder of the viewer";
     let url = relative_url(&folder, &local).ok_or_else(|| Failure::at(&local, what))?;
     Ok((args.files.find(&url, &name(object))?, folder))

@@ -438,6 +438,7 @@ fn a_published_array_gets_a_page_that_leads_to_it() {
     );
     refused(&words, 1, "remove it, or name a new folder");
     refused(&["publish", text(&array), "--viewer", "s3://bucket/page"], 2, "a folder of this machine");
+    refused(&["publish", text(&array), "--viewer", text(&array.join("page"))], 2, "a folder beside it");
     let nowhere = scratch.path().join("a/b");
     refused(&["publish", text(&array), "--viewer", text(&nowhere)], 1, text(nowhere.parent().unwrap()));
 }
