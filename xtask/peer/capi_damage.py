@@ -6,6 +6,9 @@
 A seed chooses an array of the fixtures and what is damaged: bytes of a file change, a file ends early, is gone, or has the contents
 of another one. All that `expect.py` reads of an array is read; errors are what is expected. The process that reads is another one: if
 it dies or needs more than two minutes for an array, its seed is shown, and the exit code is 1.
+
+Under the address sanitizer, in a build with RUSTFLAGS=-Zsanitizer=address for a named target, its library comes first:
+LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 python3 capi_damage.py …
 """
 
 import argparse
