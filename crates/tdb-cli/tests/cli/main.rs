@@ -63,6 +63,10 @@ mod second_hour;
 mod serve;
 mod shells;
 mod show;
+#[cfg(feature = "sql")]
+mod soma_cells;
+#[cfg(feature = "sql")]
+mod soma_sql;
 mod sql;
 #[cfg(feature = "sql")]
 mod sql_copy;
