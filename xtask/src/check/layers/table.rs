@@ -403,6 +403,11 @@ pub(super) const LAYERS: &[Layers] = &[
         upward: &[],
     },
     Layers {
+        package: "tdb-soma",
+        modules: &["error", "kind", "object", "facts", "ids", "rules"],
+        upward: &[],
+    },
+    Layers {
         package: "tdb-arrow",
         modules: &[
             "options",
