@@ -1,4 +1,4 @@
-//! Single cells in TileDB: experiments of SOMA, described and checked.
+//! Single cells in TileDB: experiments of SOMA, described, checked, and made of Matrix Market.
 //!
 //! SOMA (stack of matrices, annotated) is how single-cell data is kept in TileDB: groups and arrays
 //! whose metadata says what they are. This crate opens such objects, whoever wrote them
@@ -54,20 +54,32 @@
 //! large as 64 bits allow. The shapes of `obs`, `var` and all matrices agree, and
 //! [`verify`] checks this and the rest of the table.
 //!
+//! # Matrix Market
+//!
+//! [`import`] makes an experiment of what Cell Ranger writes, and [`export`] writes it. The matrix
+//! is read and written in parts; only the names of cells and genes are in memory.
+//!
 //! This crate opens no files, and knows no clocks, threads, terminals or byte layouts.
 #![forbid(unsafe_code)]
 
+mod create;
 mod error;
+mod export;
 mod facts;
 mod ids;
+mod import;
 mod kind;
+mod market;
 mod object;
 mod rules;
 
+pub use self::create::Target;
 pub use self::error::{Error, Result};
+pub use self::export::{Export, TenXFiles, export};
 pub use self::facts::{
     CellCount, DATA, JOINID, TableColumn, bytes, columns, largest_shape, rows, shape, stored_cells, written,
 };
+pub use self::import::{Imported, TenX, import};
 pub use self::kind::{ENCODING_VERSIONS, Kind, SPATIAL_ENCODING_VERSIONS};
 pub use self::object::{Content, Object};
 pub use self::rules::{Depth, Finding, Rule, Weight, verify};

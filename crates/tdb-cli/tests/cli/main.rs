@@ -63,8 +63,9 @@ mod second_hour;
 mod serve;
 mod shells;
 mod show;
-#[cfg(feature = "sql")]
+mod soma;
 mod soma_cells;
+mod soma_market;
 #[cfg(feature = "sql")]
 mod soma_sql;
 mod sql;

@@ -8,6 +8,8 @@ use tdb_array::schema::{
 use tdb_array::write::MetadataChanges;
 use tdb_array::{WriteColumn, WriteOptions};
 
+use crate::common::text;
+
 /// What is in an experiment.
 pub(crate) struct Cells {
     /// The ids of `obs`, and how many there can be.
@@ -28,6 +30,11 @@ impl Default for Cells {
 /// The entries of the metadata that say what an object is.
 pub(crate) fn marks(kind: &str) -> MetadataChanges {
     MetadataChanges::new().put_text("soma_object_type", kind).put_text("soma_encoding_version", "1.1.0")
+}
+
+/// Changes an entry of the metadata of an array or a group.
+pub(crate) fn mark(path: &Path, key: &str, value: &str) {
+    assert_eq!(crate::common::said(&["meta", "set", text(path), key, value]), "");
 }
 
 /// Makes a group with everything in its folder that is named.

@@ -404,7 +404,9 @@ pub(super) const LAYERS: &[Layers] = &[
     },
     Layers {
         package: "tdb-soma",
-        modules: &["error", "kind", "object", "facts", "ids", "rules"],
+        modules: &[
+            "error", "kind", "object", "facts", "ids", "rules", "create", "market", "import", "export",
+        ],
         upward: &[],
     },
     Layers {
@@ -567,6 +569,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "objects",
             "browse",
             "sql",
+            "soma",
             "cluster",
             "shell",
             // The command line, which has all commands.
