@@ -24,7 +24,7 @@ const FOLDER: &str = "docs/api";
 
 /// The crates that have a list: those whose whole interface a release promises (`RELEASING.md`) and
 /// that build in a few minutes, and `tdb-storage`, whose traits programs implement.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "tdb-codec",
     "tdb-filters",
     "tdb-tile",
@@ -36,6 +36,7 @@ const CRATES: [&str; 11] = [
     "tdb-text",
     "tdb-arrow",
     "tdb-zarr",
+    "tdb-soma",
 ];
 
 #[derive(Debug, PartialEq, Eq)]

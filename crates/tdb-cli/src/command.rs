@@ -25,6 +25,7 @@ use crate::read::ReadArgs;
 use crate::serve::{ServeArgs, ViewArgs};
 use crate::shell::{self, CompletionsArgs, ManArgs};
 use crate::show::ShowArgs;
+use crate::soma::SomaArgs;
 use crate::sql::SqlArgs;
 use crate::trace::VerboseArgs;
 use crate::verify::VerifyArgs;
@@ -49,6 +50,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Explain(ExplainArgs),
     Sql(SqlArgs),
+    Soma(SomaArgs),
     Cluster(ClusterArgs),
     Dump(DumpArgs),
     Verify(VerifyArgs),
@@ -92,6 +94,7 @@ impl Command {
             | Self::Cluster(_)
             | Self::Serve(_)
             | Self::View(_) => true,
+            Self::Soma(args) => args.only_shows(),
             Self::Group(args) => args.change.is_none(),
             Self::Meta(args) => args.change.is_none(),
             _ => false,

@@ -45,6 +45,7 @@ use tdb_array::write::is_vacant;
 pub(crate) use self::args::ImportArgs;
 #[cfg(feature = "sql")]
 pub(crate) use self::result::{Copied, ResultFile, ResultImport};
+pub(crate) use self::text::contents;
 use crate::failure::Result;
 use crate::place::Stores;
 

@@ -6,6 +6,7 @@
 //! tdb show ARRAY      a picture of them: on the terminal, as SVG or PNG
 //! tdb explain ARRAY   what a query would read, and what it can skip
 //! tdb sql QUERY       an answer from arrays, in SQL (with the feature `sql`)
+//! tdb soma            experiments of single cells: shown, checked, made of Matrix Market
 //! tdb cluster         runs a process of a cluster that answers SQL (with the feature `cluster`)
 //! tdb dump FILE       one file of an array, byte by byte
 //! tdb verify ARRAY    checks every structure, chunk and checksum
@@ -92,6 +93,7 @@ mod serve;
 mod sheet;
 mod shell;
 mod show;
+mod soma;
 mod sql;
 mod store_error;
 mod suggest;
@@ -149,6 +151,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Read(args) => read::run(&args, &stores, screen, out, err),
             Command::Show(args) => show::run(&args, &stores, screen, out, err),
             Command::Explain(args) => explain::run(&args, &stores, out, err),
+            Command::Soma(args) => soma::run(&args, &stores, screen, out),
             Command::Sql(args) => sql::run(&args, stores, screen, out, err),
             Command::Cluster(args) => cluster::run(&args, stores, out),
             Command::Dump(args) => dump::run(&args, &stores, out),

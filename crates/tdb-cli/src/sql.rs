@@ -71,6 +71,8 @@ Examples:
   tdb sql \"CREATE EXTERNAL TABLE old STORED AS TILEDB LOCATION 'trips' OPTIONS (timestamp '1700000000000'); \
 SELECT count(*) FROM old\"
   tdb sql \"COPY (SELECT city, day, price FROM 'trips.csv') TO 'trips' STORED AS TILEDB OPTIONS (dims 'city,day')\"
+  tdb sql --table e=cells.soma \"SELECT o.cell_type, avg(x.soma_data) FROM e.rna.X.data x JOIN e.obs o ON o.soma_joinid = x.soma_dim_0 \
+GROUP BY o.cell_type\"
   tdb sql --cluster 10.0.0.1:50050 \"SELECT count(*) FROM 's3://bucket/trips' WHERE price > 13\"
   tdb sql")]
 pub(crate) struct SqlArgs {
@@ -79,6 +81,11 @@ pub(crate) struct SqlArgs {
     /// Read the statements from this file; - for standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "statements")]
     file: Option<PathBuf>,
+    /// Name an array or a group in the statements. The arrays of a group are NAME.MEMBER, and those
+    /// of groups in it NAME.MEMBER.MEMBER; of an experiment of single cells NAME.obs, NAME.RNA.var,
+    /// NAME.RNA.X.data. May be given several times.
+    #[arg(long, value_name = "NAME=PLACE", value_parser = parse_table)]
+    table: Vec<(String, String)>,
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
@@ -116,6 +123,15 @@ pub(crate) struct SqlArgs {
     /// cluster have this option.
     #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["memory", "threads"])]
     cluster: Option<String>,
+}
+
+fn parse_table(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, place)) if !name.is_empty() && !place.is_empty() => {
+            Ok((name.to_owned(), place.to_owned()))
+        }
+        _ => Err("a name and a place are needed, as in e=path/to/group".to_owned()),
+    }
 }
 
 /// How results are printed.

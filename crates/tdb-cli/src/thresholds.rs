@@ -130,6 +130,9 @@ pub(crate) const MAX_TEXT_WIDTH: usize = 30;
 pub(crate) const MIN_SHORTENED_WIDTH: usize = 8;
 /// Folders and groups in one another that a tree follows.
 pub(crate) const MAX_TREE_DEPTH: usize = 64;
+/// Memory of `tdb soma import` and `export`, beside the names of cells and genes: about that of
+/// `tdb.soma`.
+pub(crate) const SOMA_MEMORY: MemoryBudget = MemoryBudget::from_bytes(512 << 20);
 /// Values of an enumeration that `tdb info` shows.
 pub(crate) const MAX_SHOWN_VALUES: usize = 20;
 /// Characters of a fill value that `tdb info` shows.

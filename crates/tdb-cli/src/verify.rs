@@ -72,7 +72,7 @@ pub(crate) fn run(args: &VerifyArgs, stores: &Stores, out: &mut dyn Write) -> Re
 }
 
 /// File, cause, and the offset if the cause does not contain it.
-fn line(problem: &Problem) -> String {
+pub(crate) fn line(problem: &Problem) -> String {
     let Problem { path, offset, what } = problem;
     let line = match offset {
         Some(offset) if !what.contains(&format!("offset {offset}")) => {

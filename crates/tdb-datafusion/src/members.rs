@@ -73,17 +73,20 @@ fn direct(group: &Group) -> Vec<Visited> {
     group.members().map(visit).collect()
 }
 
-fn rows(members: &[Visited]) -> Result<RecordBatch> {
-    // The keys of the groups that the member is in, and its own.
+/// The keys of the groups that each member is in, and its own.
+pub(crate) fn paths(members: &[Visited], separator: &str) -> Vec<String> {
     let mut above: Vec<&str> = Vec::new();
-    let paths: Vec<String> = members
-        .iter()
-        .map(|visited| {
-            above.truncate(visited.depth.saturating_sub(1));
-            above.push(visited.member.key());
-            above.join("/")
-        })
-        .collect();
+    let mut all = Vec::new();
+    for visited in members {
+        above.truncate(visited.depth.saturating_sub(1));
+        above.push(visited.member.key());
+        all.push(above.join(separator));
+    }
+    all
+}
+
+fn rows(members: &[Visited]) -> Result<RecordBatch> {
+    let paths = paths(members, "/");
     let depths = members.iter().map(|visited| u64::try_from(visited.depth).ok());
     batch(vec![
         ("path", texts(paths.iter().map(Some))),
@@ -102,10 +105,10 @@ fn rows(members: &[Visited]) -> Result<RecordBatch> {
 
 /// Finds the places of members as the session does.
 #[derive(Debug)]
-struct SessionPlaces {
-    places: Arc<dyn Locate>,
+pub(crate) struct SessionPlaces {
+    pub(crate) places: Arc<dyn Locate>,
     /// Whether members in stores are looked for.
-    stores: bool,
+    pub(crate) stores: bool,
 }
 
 impl Places for SessionPlaces {

@@ -1,4 +1,7 @@
-//! Tables that no statement has made: arrays and files, named by their places.
+//! Tables that no statement has made: arrays and files, named by their places, and the arrays of
+//! groups.
+
+mod grouped;
 
 use std::sync::Arc;
 

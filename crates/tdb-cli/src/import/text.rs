@@ -14,7 +14,7 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// The contents of a file without compression. Compressed files are recognised by their first
 /// bytes, whatever they are called.
-pub(super) fn contents(mut source: impl Read + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
+pub(crate) fn contents(mut source: impl Read + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     let mut start = Vec::with_capacity(ZSTD.len());
     source.by_ref().take(4).read_to_end(&mut start)?;
     let (gzip, zstd) = (start.starts_with(GZIP), start.starts_with(ZSTD));

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tdb_array::group::{ObjectType, object_type};
+use tdb_array::storage::LocalStorage;
 use tdb_datafusion::datafusion::common::SchemaError;
 use tdb_text::suggest::{hint, meant};
 
@@ -137,6 +139,10 @@ pub(super) fn message_of(message: &str) -> String {
         return other;
     }
     match name.and_then(|name| name.strip_suffix("' not found")) {
+        Some(name) if is_group(name) => format!(
+            "{name} is a group, and only arrays are tables: --table e={name} names its arrays, as e.MEMBER, and SELECT * FROM \
+             tiledb_members('{name}') lists its members"
+        ),
         Some(name) => {
             // Only names of files have an ending.
             let files = if name.contains('.') {
@@ -149,8 +155,21 @@ pub(super) fn message_of(message: &str) -> String {
                 "{name}: there is no table of this name, and no array in a folder of this name{files}{hint}"
             )
         }
-        None => one_sentence(message),
+        None => of_schema(message).unwrap_or_else(|| one_sentence(message)),
     }
+}
+
+/// A table of a group that has no name yet.
+fn of_schema(message: &str) -> Option<String> {
+    let name = message.strip_prefix("table 'datafusion.")?.strip_suffix("' not found")?;
+    let (group, _) = name.split_once('.')?;
+    let place = if is_group(group) { group } else { "PLACE" };
+    Some(format!("{name}: no group is called {group} here: tdb sql --table {group}={place} names one"))
+}
+
+/// Whether there is a group in a local folder.
+fn is_group(folder: &str) -> bool {
+    matches!(object_type(&LocalStorage::new(folder)), Ok(ObjectType::Group))
 }
 
 /// Short messages that do not say what would be right.

@@ -32,7 +32,7 @@ use super::prompt::Names;
 use super::runner::Runner;
 use super::spill::UnnamedFiles;
 use super::statements::SqlStatement;
-use super::{SqlArgs, summary, tables};
+use super::{SqlArgs, error, summary, tables};
 use crate::args::{KeyArgs, WindowArgs};
 use crate::count::count;
 use crate::failure::{Failure, Result};
@@ -65,7 +65,13 @@ impl Session {
         let factory = TdbTableFactory::new().locate(places.clone());
         let factory = factory.options(table_options(&args.window, &args.key)?);
         factory.clone().register(&context);
-        factory.register_names(&context);
+        factory.clone().register_names(&context);
+        for (name, place) in &args.table {
+            factory.name_place(&context, name, place).map_err(|error| match error::of_error(&error, "") {
+                Failure::Failed(line) => Failure::Failed(line),
+                other => Failure::Usage(format!("--table {name}: {}", other.text())),
+            })?;
+        }
         let (explain, allow_drop) = (args.explain, args.allow_drop);
         let (memory, key_file, only_reads) = (args.memory, args.key.key_file.clone(), args.cluster.is_some());
         Ok(Self { context, runner, explain, places, allow_drop, memory, key_file, only_reads })

@@ -41,7 +41,22 @@ pub(super) fn given(context: &SessionContext) -> Vec<String> {
     names
 }
 
-/// The tables that statements have made, and the arrays in the working folder.
+/// The arrays of the groups that the command line names, in order.
+pub(super) fn grouped(context: &SessionContext) -> Vec<String> {
+    let options = context.state().config().options().catalog.clone();
+    let Some(catalog) = context.catalog(&options.default_catalog) else { return Vec::new() };
+    let own = |name: &String| *name != options.default_schema && name != "information_schema";
+    let mut names = Vec::new();
+    for group in catalog.schema_names().into_iter().filter(own) {
+        let tables = catalog.schema(&group).map_or_else(Vec::new, |schema| schema.table_names());
+        names.extend(tables.into_iter().map(|table| format!("{group}.{table}")));
+    }
+    names.sort_unstable();
+    names
+}
+
+/// The tables that statements have made, those of the groups that the command line names, and the
+/// arrays in the working folder.
 pub(super) async fn list(context: &SessionContext) -> Result<RecordBatch> {
     let mut tables: Vec<(String, &str)> = Vec::new();
     for name in given(context) {
@@ -52,6 +67,7 @@ pub(super) async fn list(context: &SessionContext) -> Result<RecordBatch> {
         });
         tables.push((name, kind));
     }
+    tables.extend(grouped(context).into_iter().map(|name| (name, "array")));
     let mut arrays = arrays_in(Path::new("."))?;
     arrays.retain(|array| tables.iter().all(|(name, _)| name != array));
     tables.extend(arrays.into_iter().map(|name| (name, "array")));
@@ -65,6 +81,7 @@ pub(super) async fn list(context: &SessionContext) -> Result<RecordBatch> {
 /// prompt completes. What cannot be opened has none.
 pub(super) fn names(context: &SessionContext) -> (Vec<String>, Vec<String>) {
     let mut tables = given(context);
+    tables.extend(grouped(context));
     let arrays = arrays_in(Path::new(".")).unwrap_or_default();
     let mut columns = Vec::new();
     for array in arrays.iter().take(MAX_COMPLETED_ARRAYS) {

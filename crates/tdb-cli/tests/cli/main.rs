@@ -63,6 +63,11 @@ mod second_hour;
 mod serve;
 mod shells;
 mod show;
+mod soma;
+mod soma_cells;
+mod soma_market;
+#[cfg(feature = "sql")]
+mod soma_sql;
 mod sql;
 #[cfg(feature = "sql")]
 mod sql_copy;

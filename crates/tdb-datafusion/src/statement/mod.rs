@@ -25,8 +25,9 @@ use crate::Result;
 
 /// Plans a statement, none of whose words DataFusion drops. Beside that, `FROM t` is
 /// `SELECT * FROM t`, an expression without a name is named as it is written, names without quotes
-/// are found in any case if only one is meant, and values that lack only the number of a row are
-/// those of the other columns.
+/// are found in any case if only one is meant, names of arrays in a group
+/// ([`TdbTableFactory::name_place`](crate::TdbTableFactory::name_place)) may have any number of
+/// dots, and values that lack only the number of a row are those of the other columns.
 ///
 /// # Errors
 /// [`DataFusionError::NotImplemented`] with the name of a clause that would have no effect, and
@@ -51,6 +52,11 @@ pub async fn plan_statement(session: &SessionState, statement: Statement) -> Res
 fn prepared(mut statement: Statement, session: &SessionState) -> Result<Statement> {
     if let Statement::CreateExternalTable(table) = &statement {
         statements::external_table(table)?;
+    }
+    if let Statement::CopyTo(CopyToStatement { source: CopyToSource::Relation(relation), .. }) =
+        &mut statement
+    {
+        names::join_path(relation, session);
     }
     match visit_all(&mut statement, &mut Clauses { session }) {
         ControlFlow::Continue(()) => Ok(statement),
@@ -98,6 +104,11 @@ impl VisitorMut for Clauses<'_> {
 
     fn pre_visit_statement(&mut self, statement: &mut ast::Statement) -> ControlFlow<Self::Break> {
         flow(statements::check(statement))
+    }
+
+    fn pre_visit_relation(&mut self, relation: &mut ast::ObjectName) -> ControlFlow<Self::Break> {
+        names::join_path(relation, self.session);
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {

@@ -4,6 +4,7 @@ use core::ops::ControlFlow;
 use std::collections::BTreeSet;
 
 use datafusion::common::{Column, DataFusionError, SchemaError, TableReference};
+use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     self, AssignmentTarget, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy,
@@ -259,6 +260,39 @@ impl VisitorMut for Respell<'_> {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The name of an array in a named group, `e.rna.X.data`, with one dot: DataFusion knows no names
+/// of more than three parts, and takes the first of three for a catalog. The name of a group is
+/// found in any case.
+pub(super) fn join_path(relation: &mut ObjectName, session: &SessionState) {
+    let mut parts: Vec<&Ident> = relation.0.iter().filter_map(ObjectNamePart::as_ident).collect();
+    if parts.len() < 2 || parts.len() != relation.0.len() {
+        return;
+    }
+    let options = &session.config().options().catalog;
+    let catalogs = session.catalog_list();
+    let first = parts.remove(0);
+    if parts.len() > 1 && catalogs.catalog_names().contains(&first.value) {
+        return;
+    }
+    let Some(catalog) = catalogs.catalog(&options.default_catalog) else { return };
+    let schemas = catalog.schema_names();
+    let is_quoted = first.quote_style.is_some();
+    let mut named =
+        schemas.iter().filter(|own| **own == first.value || (!is_quoted && same(own, &first.value)));
+    let (Some(schema), None) = (named.next(), named.next()) else { return };
+    let plain = match parts.as_slice() {
+        [one] if one.quote_style.is_none() && *schema == first.value.to_lowercase() => return,
+        [one] => (*one).clone(),
+        several => Ident {
+            value: several.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join("."),
+            quote_style: Some('"'),
+            span: first.span,
+        },
+    };
+    let schema = Ident { value: schema.clone(), quote_style: Some('"'), span: first.span };
+    relation.0 = vec![ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(plain)];
 }
 
 /// Whether two names differ in case alone, or not at all.

@@ -403,6 +403,13 @@ pub(super) const LAYERS: &[Layers] = &[
         upward: &[],
     },
     Layers {
+        package: "tdb-soma",
+        modules: &[
+            "error", "kind", "object", "facts", "ids", "rules", "create", "market", "import", "export",
+        ],
+        upward: &[],
+    },
+    Layers {
         package: "tdb-arrow",
         modules: &[
             "options",
@@ -562,6 +569,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "objects",
             "browse",
             "sql",
+            "soma",
             "cluster",
             "shell",
             // The command line, which has all commands.
