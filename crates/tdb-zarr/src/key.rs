@@ -70,7 +70,7 @@ pub(crate) fn node<'n>(root: &'n Group, path: &str) -> Option<Found<'n>> {
         let Found::Group(group) = found else { return None };
         found = match group.child(name)? {
             Node::Group(child) => Found::Group(child),
-            Node::Array(_) => Found::Array,
+            Node::Array(node) => Found::Array(node),
         };
     }
     Some(found)
@@ -82,7 +82,7 @@ pub(crate) enum Found<'n> {
     /// A group.
     Group(&'n Group),
     /// An array.
-    Array,
+    Array(&'n ArrayNode),
 }
 
 /// The key of a chunk below its array.
