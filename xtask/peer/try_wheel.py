@@ -62,6 +62,9 @@ def main(wheel: str, version: str) -> None:
         said([tdb, "import", "trips", "trips.csv", "--dims", "id"], folder)
         expect("tdb sql", said([tdb, "sql", QUESTION], folder), ANSWER)
         said([tdb, "verify", "trips"], folder)
+        said([tdb, "publish", "trips", "--viewer", "page"], folder)
+        if 'data-url="../trips"' not in (folder / "page" / "index.html").read_text():
+            sys.exit("the page of the viewer leads to no array")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ const FOLDER: &str = "docs/api";
 
 /// The crates that have a list: those whose whole interface a release promises (`RELEASING.md`) and
 /// that build in a few minutes, and `tdb-storage`, whose traits programs implement.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "tdb-codec",
     "tdb-filters",
     "tdb-tile",
@@ -35,6 +35,7 @@ const CRATES: [&str; 10] = [
     "tdb-array",
     "tdb-text",
     "tdb-arrow",
+    "tdb-zarr",
 ];
 
 #[derive(Debug, PartialEq, Eq)]

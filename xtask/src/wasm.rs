@@ -1,6 +1,6 @@
 //! `cargo xtask wasm [--require]`: builds the modules of `tdb-wasm-reader`, puts the npm package
-//! together in `target/npm/tdb-arrays`, tests it in Node and in Chromium, and prints the
-//! sizes.
+//! together in `target/npm/tdb-arrays` and the viewer with it in `target/npm/viewer`, tests both in
+//! Node and in Chromium, and prints the sizes.
 //!
 //! The expected cells are read natively and encoded by the same crate. If the toolchain has no
 //! standard library for WebAssembly, that of Debian's packages compiles one along. Where neither is
@@ -8,6 +8,7 @@
 //! leaves out the tests in it. With `--require`, both are errors.
 
 mod cases;
+mod viewer;
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,15 +26,14 @@ const TEST: &str = "crates/tdb-web/tests/node.mjs";
 const SOURCE: &str = "crates/tdb-web/npm";
 /// Where it is put together, below the target folder.
 const PACKAGE: &str = "npm/tdb-arrays";
+/// Where the viewer is put together, as releases have it.
+const VIEWER: &str = "npm/viewer";
 
 /// The modules: the codecs of most arrays, and all of them.
 const MODULES: [&str; 2] = ["core", "full"];
 
 /// What drives Chromium, and what looks for faults of a page that some people cannot use, from npm.
 const PLAYWRIGHT: [&str; 2] = ["playwright-core@1.57.0", "axe-core@4.10.3"];
-/// The tests of the viewer: of its parts, and of the page in Chromium over made arrays.
-const VIEWER_PARTS: &str = "crates/tdb-web/viewer/test/units.mjs";
-const VIEWER_PAGE: &str = "crates/tdb-web/viewer/test/viewer.mjs";
 const CHROMIUM: &str = "/usr/bin/chromium";
 
 /// Debian's toolchain (`rustc-web`, `cargo-web`), the sources of its standard library
@@ -65,14 +65,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         }
     };
     let root = peer::repository_root()?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
-    let package = target.join(PACKAGE);
-    gather(&root, &package)?;
-    for name in MODULES {
-        let module = build(&root, tools, &target, name)?;
-        copy(&module, &package.join(format!("tdb-{name}.wasm")))?;
-    }
+    let Made { target, package, viewer } = make_with(&root, tools)?;
     let browser = match Browser::find(&target) {
         Err(reason) if require => return Err(reason),
         found => found,
@@ -83,10 +76,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let cleaned =
         fs::remove_dir_all(&folder).map_err(|error| format!("cannot remove {}: {error}", folder.display()));
     tested.and(cleaned)?;
-    node(&root, VIEWER_PARTS, &[])?;
-    if let Ok(browser) = &browser {
-        node(&root, VIEWER_PAGE, &[&browser.packages])?;
-    }
+    viewer::test(&root, &package, &viewer, &target, &browser)?;
     pack(&package, &target.join("npm"))?;
     for name in MODULES {
         let module = package.join(format!("tdb-{name}.wasm"));
@@ -94,6 +84,33 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         println!("module {name}: {} bytes, {} with gzip", bytes.len(), gzip(&bytes)?);
     }
     Ok(())
+}
+
+/// What was put together.
+pub(crate) struct Made {
+    target: PathBuf,
+    /// The folder of the npm package.
+    pub(crate) package: PathBuf,
+    /// The folder of the viewer, with the package in it.
+    pub(crate) viewer: PathBuf,
+}
+
+/// Builds the modules, and puts the package and the viewer together.
+pub(crate) fn make(root: &Path) -> Result<Made, String> {
+    make_with(root, ToolChain::find()?)
+}
+
+fn make_with(root: &Path, tools: ToolChain) -> Result<Made, String> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+    let (package, viewer) = (target.join(PACKAGE), target.join(VIEWER));
+    gather(root, &package)?;
+    for name in MODULES {
+        let module = build(root, tools, &target, name)?;
+        copy(&module, &package.join(format!("tdb-{name}.wasm")))?;
+    }
+    viewer::gather(root, &package, &viewer)?;
+    Ok(Made { target, package, viewer })
 }
 
 /// The programs that compile for WebAssembly.

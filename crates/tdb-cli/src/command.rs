@@ -22,7 +22,7 @@ use crate::objects::{LsArgs, MvArgs, RmArgs};
 use crate::place::StoreArgs;
 use crate::publish::PublishArgs;
 use crate::read::ReadArgs;
-use crate::serve::ServeArgs;
+use crate::serve::{ServeArgs, ViewArgs};
 use crate::shell::{self, CompletionsArgs, ManArgs};
 use crate::show::ShowArgs;
 use crate::sql::SqlArgs;
@@ -67,6 +67,7 @@ pub(crate) enum Command {
     Vacuum(VacuumArgs),
     Publish(PublishArgs),
     Serve(ServeArgs),
+    View(ViewArgs),
     Ls(LsArgs),
     Rm(RmArgs),
     Mv(MvArgs),
@@ -89,7 +90,8 @@ impl Command {
             | Self::Sql(_)
             | Self::Browse(_)
             | Self::Cluster(_)
-            | Self::Serve(_) => true,
+            | Self::Serve(_)
+            | Self::View(_) => true,
             Self::Group(args) => args.change.is_none(),
             Self::Meta(args) => args.change.is_none(),
             _ => false,

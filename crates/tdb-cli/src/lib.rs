@@ -24,6 +24,7 @@
 //! tdb vacuum          removes replaced files
 //! tdb publish OBJECT  writes the manifest that plain web servers need
 //! tdb serve OBJECT    shows an array or a group over HTTP on this machine: its files, and as Zarr
+//! tdb view OBJECT     shows an array or a group in a browser
 //! tdb ls, rm, mv      arrays and groups in folders: listed, removed, renamed
 //! tdb browse PLACE    arrays, groups and folders on a terminal (with the feature `browse`)
 //! tdb completions     prints a script that completes commands in a shell
@@ -100,6 +101,7 @@ mod thresholds;
 mod trace;
 mod tree;
 mod verify;
+mod viewer;
 mod write;
 
 use std::ffi::OsString;
@@ -166,6 +168,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Vacuum(args) => maintain::vacuum(&args, &stores, out),
             Command::Publish(args) => publish::run(&args, &stores, out),
             Command::Serve(args) => serve::run(&args, &stores, out, err),
+            Command::View(args) => serve::view(&args, &stores, out, err),
             Command::Ls(args) => objects::ls(&args, &stores, out),
             Command::Rm(args) => objects::rm(&args, &stores, out),
             Command::Mv(args) => objects::mv(&args, &stores, out),

@@ -11,7 +11,9 @@ use tdb_array::publish::{MANIFEST, Publication};
 use tdb_array::{OpenOptions, WriteOptions};
 
 use crate::failure::{Failure, Result, one_line};
-use crate::place::{Stores, shown};
+use crate::place::{Stores, is_url, shown};
+use crate::serve::name;
+use crate::viewer::{Viewer, ViewerArgs, relative_url};
 
 /// Write the manifest that is needed to read an array or a group from web servers that cannot list
 /// folders.
@@ -29,6 +31,7 @@ Put the files on the server before the manifest that lists them:
 
 Examples:
   tdb publish weather
+  tdb publish weather --viewer weather-viewer
   tdb publish s3://bucket/weather
   tdb publish stations --recursive")]
 pub(crate) struct PublishArgs {
@@ -37,6 +40,12 @@ pub(crate) struct PublishArgs {
     /// Also publish the members whose URIs in the group are relative, and their members.
     #[arg(long)]
     recursive: bool,
+    /// Also put the viewer into this new folder, which goes to the same web server: its page shows
+    /// what is published. The place of one from the other stays as it is here.
+    #[arg(long, value_name = "FOLDER")]
+    viewer: Option<PathBuf>,
+    #[command(flatten)]
+    files: ViewerArgs,
     /// Print one JSON object: a list of what is published, with the number and the bytes of its
     /// files, and the manifest.
     #[arg(long)]
@@ -45,6 +54,7 @@ pub(crate) struct PublishArgs {
 
 /// Runs the command.
 pub(crate) fn run(args: &PublishArgs, stores: &Stores, out: &mut dyn Write) -> Result {
+    let viewer = args.viewer.as_deref().map(|folder| viewer(args, folder)).transpose()?;
     let mut places = Vec::new();
     if args.recursive {
         // Members first, so that a published group has published members.
@@ -62,10 +72,48 @@ pub(crate) fn run(args: &PublishArgs, stores: &Stores, out: &mut dyn Write) -> R
             writeln!(out, "published {}: {files} files, {bytes} bytes, in {MANIFEST}", one_line(&shown))?;
         }
     }
+    if let Some((viewer, folder)) = &viewer {
+        viewer.copy_to(folder)?;
+    }
     if args.json {
-        writeln!(out, "{:#}", json!({"published": published}))?;
+        let mut document = json!({"published": published});
+        if let (Some(folder), Some(document)) = (&args.viewer, document.as_object_mut()) {
+            document.insert("viewer".to_owned(), json!(shown(folder)));
+        }
+        writeln!(out, "{document:#}")?;
+    } else if let Some(folder) = &args.viewer {
+        writeln!(out, "viewer: {}", one_line(&folder.join("index.html").to_string_lossy()))?;
     }
     Ok(())
+}
+
+/// The viewer of what is published, and the folder into which it goes.
+fn viewer(args: &PublishArgs, folder: &Path) -> Result<(Viewer, PathBuf)> {
+    let object = args.object.as_path();
+    if is_url(folder) {
+        let what = "the viewer goes into a folder of this machine; copy it to the store with a program \
+                    that says which types the files have, as those for stores of objects do";
+        return Err(Failure::Usage(format!("{}: {what}", folder.display())));
+    }
+    let parent = match folder.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let new = folder.file_name().ok_or_else(|| Failure::at(folder, "this is no name for a new folder"))?;
+    let folder = parent.canonicalize().map_err(|error| Failure::at(parent, error))?.join(new);
+    // Found out before anything is published.
+    if folder.symlink_metadata().is_ok() {
+        return Err(Failure::at(&folder, "this is there already; remove it, or name a new folder"));
+    }
+    let local = object.to_str().and_then(|object| object.strip_prefix("file://")).map_or(object, Path::new);
+    if is_url(local) {
+        let what = "--viewer needs to know where the array is from the page, and knows that of folders";
+        return Err(Failure::Usage(format!("{}: {what} only", shown(object))));
+    }
+    let local = local.canonicalize().map_err(|error| Failure::at(local, error))?;
+    let what = "no relative address leads there from the folder of the viewer";
+    let url = relative_url(&folder, &local).ok_or_else(|| Failure::at(&local, what))?;
+    Ok((args.files.find(&url, &name(object))?, folder))
 }
 
 /// The locations of the members with relative URIs in a group and in the groups in it: the deepest

@@ -9,6 +9,7 @@ mod connection;
 mod range;
 mod request;
 mod site;
+mod view;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
@@ -20,6 +21,7 @@ use tdb_array::group::{ObjectType, object_type};
 use tdb_zarr::{Hierarchy, Options};
 
 use self::site::{Origin, Site};
+pub(crate) use self::view::{ViewArgs, name, run as view};
 use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, is_url, location, shown};
@@ -59,25 +61,32 @@ pub(crate) fn run(args: &ServeArgs, stores: &Stores, out: &mut dyn Write, err: &
         let what = if refused.path.is_empty() { "the array" } else { refused.path.as_str() };
         writeln!(err, "not shown as Zarr: {}: {}", one_line(what), one_line(&refused.reason))?;
     }
-    let failed = |what: String| move |error| Failure::Failed(format!("{what}: {error}"));
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
-        .map_err(failed(format!("port {} of 127.0.0.1", args.port)))?;
-    let port = listener.local_addr().map_err(failed("the address of the server".to_owned()))?.port();
+    let (listener, port) = listen(args.port)?;
     let site = Site {
         token: token()?,
         port,
         allowed: args.allow_origin.clone(),
         storage: stores.storage(&args.object)?,
         root: root(&args.object)?,
-        hierarchy,
+        hierarchy: Some(hierarchy),
+        viewer: None,
     };
-    let address = format!("http://127.0.0.1:{port}/{}", site.token);
+    let address = site.address();
     writeln!(out, "serving {} until Ctrl-C", one_line(&shown(&args.object)))?;
     writeln!(out, "files: {address}/files/")?;
     writeln!(out, "zarr:  {address}/zarr/")?;
     out.flush()?;
     connection::serve(&listener, &Arc::new(site));
     Ok(())
+}
+
+/// A listener on this machine only, and its port.
+fn listen(port: u16) -> Result<(TcpListener, u16)> {
+    let failed = |what: String| move |error| Failure::Failed(format!("{what}: {error}"));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .map_err(failed(format!("port {port} of 127.0.0.1")))?;
+    let port = listener.local_addr().map_err(failed("the address of the server".to_owned()))?.port();
+    Ok((listener, port))
 }
 
 /// The array or group as a hierarchy.

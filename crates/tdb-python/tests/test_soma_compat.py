@@ -121,6 +121,9 @@ def test_sparse_values_are_read_as_tables_tensors_and_blocks(uri: str) -> None:
         blocks = list(array.read((slice(0, 24),)).blockwise(axis=0, size=10).scipy())
         assert [block.shape for block, _ in blocks] == [(10, 8), (10, 8), (5, 8)]
         assert (np.vstack([block.toarray() for block, _ in blocks]) == dense[:25]).all()
+        for size in (0, -1, [0]):
+            with pytest.raises(ValueError, match="at least one coordinate"):
+                array.read().blockwise(axis=0, size=size).tables()
         with pytest.raises(NotImplementedError):
             array.read().blockwise(axis=0).coos()
     with tiledbsoma.open(uri, "w") as array:
@@ -261,6 +264,40 @@ def test_options_are_followed_or_refused(uri: str) -> None:
     assert again.timestamp_ms == 5 and "sm.mem.total_budget" not in again.tiledb_config
     with pytest.raises(ValueError):
         tiledbsoma.open(uri, "x")
+
+
+def test_options_of_reads_reach_all_parts_of_a_query(experiment: str) -> None:
+    wrong = {"sm.mem.total_budget": "0"}
+    with tiledbsoma.open(experiment) as found:
+        query = found.axis_query("RNA")
+        reads: list[Any] = [
+            lambda: query.obs(platform_config=wrong).concat(),
+            lambda: query.var(platform_config=wrong).concat(),
+            lambda: query.X("data", platform_config=wrong).tables().concat(),
+            lambda: next(query.X("data", platform_config=wrong).blockwise(axis=0).scipy()),
+        ]
+        for read in reads:
+            with pytest.raises(tiledbsoma.SOMAError, match="total_budget"):
+                read()
+
+
+def test_members_keep_their_metadata_if_that_of_their_parent_fails(uri: str) -> None:
+    with pytest.raises(tiledbsoma.SOMAError, match="bytes, and texts with a null byte"):
+        with tiledbsoma.Collection.create(uri) as parent:
+            child = parent.add_new_collection("child")
+            child.metadata["kept"] = "yes"
+            parent.metadata["lost"] = b"x"
+    assert parent.closed and child.closed
+    with tiledbsoma.open(uri) as found:
+        assert found["child"].metadata["kept"] == "yes" and "lost" not in found.metadata
+
+
+def test_times_do_not_become_numbers_in_uns(uri: str) -> None:
+    data = _anndata()
+    data.uns = {"n": 1}
+    experiment = tiledbsoma.io.from_anndata(uri, data, "RNA")
+    with pytest.raises(ValueError, match="unsupported uns type.*datetime64"):
+        tiledbsoma.io.update_uns_by_uri(experiment, {"day": np.datetime64(1, "ns")}, "RNA")
 
 
 def _census(uri: str) -> None:

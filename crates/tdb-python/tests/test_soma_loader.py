@@ -176,6 +176,16 @@ def test_a_buffer_has_whole_chunks_from_everywhere(query: Any) -> None:
     assert len(set((np.array(batches[0]) // 10).tolist())) > 7
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_more_ranks_than_rows_have_each_of_them_again(rows: int) -> None:
+    found = []
+    for rank in range(2000):
+        own = list(Order(rows, 4, 5, 8, 9, rank, 2000, "pad", True).buffers(0, 0, 1))
+        assert [len(one) for one in own] == [1]
+        found += own[0].tolist()
+    assert set(found) == set(range(rows)) and max(Counter(found).values()) <= -(-2000 // rows)
+
+
 @pytest.mark.parametrize("world_size", [1, 2, 3, 7])
 @pytest.mark.parametrize("parts", [1, 2, 5])
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -239,6 +249,19 @@ def test_a_state_of_another_loader_is_refused(query: Any) -> None:
         Loader(query, batch_size=30, seed=3).load_state_dict(state)
     with pytest.raises(tdb.QueryError, match="seed=3"):
         Loader(query, batch_size=20, seed=4).load_state_dict(state)
+    for wrong, why in [
+        ({"batches": -1}, "batches=-1: a number from 0 on"),
+        ({"epoch": 1.5}, "epoch=1.5"),
+        ({"parts": 0}, "parts=0: a number from 1 on"),
+        ({"part": 2, "parts": 2}, "of the part 2 of 2: the last one is 1"),
+        ({"part": 0, "parts": None}, "parts=None"),
+    ]:
+        with pytest.raises(tdb.QueryError, match=why):
+            Loader(query, batch_size=20, seed=3).load_state_dict({**state, **wrong})
+    with pytest.raises(tdb.QueryError, match="batches=-1"):
+        Loader(query).state_dict(-1)
+    with pytest.raises(tdb.QueryError, match="epoch=-1"):
+        Loader(query).set_epoch(-1)
     with pytest.raises(tdb.QueryError, match="no state of a loader: it has x"):
         Loader(query).load_state_dict({"x": 1})
     loader = Loader(query, batch_size=20, seed=3)
@@ -408,6 +431,12 @@ def test_ranks_are_those_of_torch(torch_query: Any) -> None:
         found += flat(ids_of(dataset))
     assert len(found) == ROWS + 1 and set(found) == set(range(ROWS))
     assert IterableDataset(torch_query, rank=0, world_size=1).loader._order.world_size == 1
+    # Half of what says the part would be another one in each process, or the same one.
+    for options, said in [({"world_size": 2}, "world_size is given without rank"), ({"rank": 1}, "rank is given without world_size")]:
+        for ranks in [(0, 2), None]:
+            torch.distributed.RANKS = ranks
+            with pytest.raises(tdb.QueryError, match=said):
+                IterableDataset(torch_query, **options)
 
 
 def test_a_dataset_is_pickled_with_its_epoch_and_state(torch_query: Any) -> None:

@@ -291,7 +291,7 @@ def test_values_that_a_matrix_cannot_hold_are_refused(tmp_path: pathlib.Path, da
     tdb.soma.from_anndata(tmp_path / "e", data)
     more = _cells(data, CELLS, 3)
     more.X = more.X.astype(np.int64) * 1000
-    with pytest.raises(tdb.QueryError, match="type int64 is none of int8"):
+    with pytest.raises(tdb.QueryError, match="X/data: 1000, of the type int64, is none of the values of int8"):
         tdb.soma.append(tmp_path / "e", more, parts=["X"])
     # The cells come last: a query sees none of those that were to be appended.
     assert len(tdb.soma.open(tmp_path / "e").obs) == CELLS

@@ -185,6 +185,10 @@ def test_a_store_is_read_only_and_says_so(fixtures: pathlib.Path) -> None:
 def test_wrong_arguments_and_places(fixtures: pathlib.Path, tmp_path: pathlib.Path) -> None:
     with pytest.raises(tdb.QueryError, match="zarr_format is 2 or 3, not 4"):
         tdb.zarr.store(fixtures / "quickstart", zarr_format=4)
+    wrong: list[Any] = [0, -1, 1 << 63, 1.5, True, "10"]
+    for rows in wrong:
+        with pytest.raises(tdb.QueryError, match="a chunk has a number of cells from 1 on"):
+            tdb.zarr.store(fixtures / "quickstart", rows=rows)
     with pytest.raises(tdb.Error):
         tdb.zarr.store(tmp_path / "nothing")
 
@@ -196,6 +200,8 @@ def test_a_copy_in_another_process_sees_the_same_time(uri: str) -> None:
     array.write({"a": np.zeros(10, np.int32)}, at=9)
     again = pickle.loads(pickle.dumps(store))
     assert again == store and again != tdb.zarr.store(uri)
+    two = tdb.zarr.store(uri, at=7, threads=2)
+    assert two == store and pickle.loads(pickle.dumps(two))._opened == (uri, 3, None, 2)
     for one in (store, again):
         assert zarr.open_group(one, mode="r")["a"][:].tolist() == list(range(10))
     assert zarr.open_group(tdb.zarr.store(uri), mode="r")["a"][:].tolist() == [0] * 10

@@ -2,11 +2,38 @@
 import { Cells, columnOf, joined } from './cells.js';
 import { toArrow } from './arrow.js';
 import { parts } from './engine.js';
-import { TdbError, checkKeys, checkSignal } from './errors.js';
-import { dateTicks, hexOf, isDate, isText, numbersOf, scalar, valueOf } from './values.js';
+import { TdbError, checkKeys, checkOption, signalOf } from './errors.js';
+import { rangesOf } from './ranges.js';
+import { isText, numbersOf, scalar, valueOf } from './values.js';
 
 const CELLS = ['ranges', 'where', 'signal'];
-const READ = [...CELLS, 'fields', 'order', 'selection'];
+const READ = [...CELLS, 'fields', 'order', 'selection', 'limit'];
+
+const isString = (value) => typeof value === 'string';
+const isTexts = (value) => Array.isArray(value) && value.every(isString);
+const isCount = (value) => Number.isSafeInteger(value) && value > 0;
+const isLimit = (value) => value === Infinity || (Number.isSafeInteger(value) && value >= 0);
+
+/** The options of queries: what they must be, and how a message calls it. */
+const QUERY = {
+  where: [isString, 'a text'],
+  fields: [isTexts, 'a list of names'],
+  order: [isString, 'the name of an order'],
+  selection: [(value) => typeof value === 'boolean', 'true or false'],
+  limit: [isLimit, 'a number of cells'],
+  batchBytes: [isCount, 'a number of bytes'],
+  aggregates: [isTexts, 'a list of aggregates'],
+  groupBy: [(value) => isTexts(value) && value.length > 0, 'a list of names'],
+  maxGroups: [isCount, 'a number of groups'],
+};
+
+/** Refuses options of a query that it does not have, and values that they cannot have. */
+function checkQuery(options, known, what) {
+  checkKeys(options, known, what);
+  for (const [name, [isRight, expected]] of Object.entries(QUERY))
+    checkOption(name, options[name], isRight, expected);
+  if (options.ranges !== undefined) checkKeys(options.ranges, null, `the ranges of ${what}`);
+}
 
 /** A window of time, as the modules take it. */
 export function windowOf(at = [0, Date.now()]) {
@@ -16,49 +43,12 @@ export function windowOf(at = [0, Date.now()]) {
       typeof number === 'bigint' ? number >= 0n : Number.isFinite(number) && number >= 0;
     if (!isTime)
       throw new TdbError('query', `${String(value)} is not a time in milliseconds since 1970`);
-    return String(typeof number === 'bigint' ? number : Math.floor(number));
+    return String(BigInt(typeof number === 'bigint' ? number : Math.floor(number)));
   };
+  if (Array.isArray(at) && at.length !== 2)
+    throw new TdbError('query', `"at" is a time, or two of them, not ${at.length}`);
   const [start, end] = Array.isArray(at) ? at : [0, at];
   return { start: time(start), end: time(end) };
-}
-
-/** What is read of a dimension, as ranges whose ends are texts. */
-function rangesOf(name, selection, datatype) {
-  const coordinate = (value) => {
-    if (value instanceof Date) {
-      if (!datatype || !isDate(datatype)) throw new TdbError('query', `"${name}" holds no dates`);
-      return String(dateTicks(datatype, value));
-    }
-    if (value instanceof Uint8Array) return { bytes: hexOf(value) };
-    if (!['number', 'bigint', 'string'].includes(typeof value)) {
-      throw new TdbError('query', `the range of "${name}": ${String(value)} is no coordinate`);
-    }
-    return String(value);
-  };
-  const end = (value) =>
-    value === null || value === Infinity || value === -Infinity ? null : coordinate(value);
-  const one = (item) => {
-    if (!Array.isArray(item)) return [coordinate(item), coordinate(item)];
-    if (item.length !== 2)
-      throw new TdbError('query', `the range of "${name}": a range has two ends`);
-    return item.map(end);
-  };
-  if (Array.isArray(selection)) {
-    const isRange = selection.length === 2 && !selection.some(Array.isArray);
-    return isRange ? [one(selection)] : selection.map(one);
-  }
-  const isOne =
-    selection === null ||
-    typeof selection !== 'object' ||
-    selection instanceof Date ||
-    selection instanceof Uint8Array;
-  if (isOne) return [one(selection)];
-  checkKeys(selection, ['from', 'to', 'step'], `the range of "${name}"`);
-  const [from, to, step] = [selection.from, selection.to, selection.step].map(BigInt);
-  if (step <= 0n) throw new TdbError('query', `the range of "${name}": the step is not above 0`);
-  const points = [];
-  for (let at = from; at <= to; at += step) points.push([String(at), String(at)]);
-  return points;
 }
 
 /** One interval a dimension, of an answer. */
@@ -135,29 +125,31 @@ export class TdbArray extends TdbObject {
     const { engine, id, context } = this.own;
     return objectOf(
       engine,
-      await engine.open({ like: id, options: windowOf(at) }, options.signal),
+      await engine.open({ like: id, options: windowOf(at) }, signalOf(options)),
       context,
     );
   }
 
   async metadata(options = {}) {
     checkKeys(options, ['signal'], 'metadata');
-    const { answer } = await this.ask({ op: 'metadata' }, options.signal);
+    const { answer } = await this.ask({ op: 'metadata' }, options);
     const { document, start } = parts(answer);
     return metadataOf(document, answer, start);
   }
 
-  async fragments() {
-    return (await this.described()).fragments;
+  async fragments(options = {}) {
+    checkKeys(options, ['signal'], 'fragments');
+    return (await this.described(options)).fragments;
   }
 
-  async nonEmptyDomain() {
-    return (await this.described()).nonEmptyDomain;
+  async nonEmptyDomain(options = {}) {
+    checkKeys(options, ['signal'], 'nonEmptyDomain');
+    return (await this.described(options)).nonEmptyDomain;
   }
 
   async enumeration(name, options = {}) {
     checkKeys(options, ['signal'], 'enumeration');
-    const { answer } = await this.ask({ op: 'enumeration', name: String(name) }, options.signal);
+    const { answer } = await this.ask({ op: 'enumeration', name: String(name) }, options);
     const { document, start } = parts(answer);
     const { datatype, ordered, length } = document;
     return {
@@ -169,16 +161,14 @@ export class TdbArray extends TdbObject {
   }
 
   async read(options = {}) {
-    checkKeys(options, [...READ, 'limit'], 'read');
-    const { limit, signal } = options;
-    if (limit === undefined) return Cells.of(await this.ask(this.query('read', options), signal));
-    if (!(Number.isInteger(limit) && limit >= 0))
-      throw new TdbError('query', `the limit ${String(limit)} is no number of cells`);
+    checkQuery(options, READ, 'read');
+    const { limit = Infinity } = options;
+    if (limit === Infinity) return Cells.of(await this.ask(this.query('read', options), options));
     const [batches, stats] = [[], { requests: 0, bytes: 0, rounds: 0, milliseconds: 0 }];
     let length = 0;
     for await (const found of this.stream(
       { ...this.query('batches', options), first: true },
-      signal,
+      options,
     )) {
       batches.push(Cells.of(found));
       for (const name of Object.keys(stats)) stats[name] += found.stats[name];
@@ -186,18 +176,18 @@ export class TdbArray extends TdbObject {
       if (length >= limit) break;
     }
     // Without any batch there are no cells, but there are columns.
-    if (batches.length === 0) return Cells.of(await this.ask(this.query('read', options), signal));
+    if (batches.length === 0) return Cells.of(await this.ask(this.query('read', options), options));
     return joined(batches, limit, stats);
   }
 
   async *batches(options = {}) {
-    checkKeys(options, [...READ, 'limit', 'batchBytes'], 'batches');
-    const { limit = Infinity, batchBytes, signal } = options;
+    checkQuery(options, [...READ, 'batchBytes'], 'batches');
+    const { limit = Infinity, batchBytes } = options;
     let left = limit;
     if (left <= 0) return;
     for await (const found of this.stream(
       { ...this.query('batches', options), batchBytes },
-      signal,
+      options,
     )) {
       const cells = Cells.of(found);
       yield cells.length > left ? joined([cells], left, cells.stats) : cells;
@@ -207,13 +197,14 @@ export class TdbArray extends TdbObject {
   }
 
   async aggregate(options) {
-    checkKeys(options, [...CELLS, 'aggregates', 'groupBy', 'maxGroups'], 'aggregate');
-    const { aggregates, groupBy, maxGroups, signal } = options;
-    if (!Array.isArray(aggregates))
-      throw new TdbError('query', 'aggregate needs a list of aggregates');
+    checkQuery(options, [...CELLS, 'aggregates', 'groupBy', 'maxGroups'], 'aggregate');
+    const { aggregates, groupBy, maxGroups } = options;
+    if (!aggregates) throw new TdbError('query', 'aggregate needs a list of aggregates');
+    if (maxGroups && !groupBy)
+      throw new TdbError('query', 'the option "maxGroups" needs "groupBy"');
     const found = await this.ask(
       { ...this.selected('aggregate', options), aggregates, groupBy, maxGroups },
-      signal,
+      options,
     );
     if (groupBy) {
       const cells = Cells.of(found);
@@ -234,17 +225,19 @@ export class TdbArray extends TdbObject {
   }
 
   async arrow(options = {}) {
-    checkKeys(options, [...READ, 'limit', 'batchBytes'], 'arrow');
+    // A stream of Arrow has no place for what is selected.
+    const known = [...READ, 'batchBytes'].filter((name) => name !== 'selection');
+    checkQuery(options, known, 'arrow');
     const batches = [];
     for await (const cells of this.batches(options)) batches.push(cells);
     // A stream has a schema also where there are no cells.
-    if (batches.length === 0)
-      batches.push(await this.read({ ...options, batchBytes: undefined, limit: 0 }));
+    const { batchBytes: _, ...read } = options;
+    if (batches.length === 0) batches.push(await this.read({ ...read, limit: 0 }));
     return toArrow(batches, this.schema);
   }
 
-  async described() {
-    const { answer } = await this.ask({ op: 'fragments' });
+  async described(options) {
+    const { answer } = await this.ask({ op: 'fragments' }, options);
     const { document, start } = parts(answer);
     const domain = (found) => intervals(found, this.schema.dimensions, answer, start);
     return {
@@ -273,37 +266,47 @@ export class TdbArray extends TdbObject {
     return { ...this.selected(op, options), fields, order, selection };
   }
 
-  async ask(request, signal) {
-    checkSignal(signal);
-    return this.own.engine.run(this.own.id, request, signal);
+  async ask(request, options) {
+    return this.own.engine.run(this.own.id, request, signalOf(options));
   }
 
-  stream(request, signal) {
-    checkSignal(signal);
-    return this.own.engine.stream(this.own.id, request, signal);
+  stream(request, options) {
+    return this.own.engine.stream(this.own.id, request, signalOf(options));
   }
+}
+
+/** Where a member is, and whether it is below the group, which has access to it then. */
+function placeOf({ uri, relative }, group) {
+  if (relative) {
+    // It is a path of folders, whose names may have any characters.
+    const parts = uri.split('/');
+    const url = `${group}/${parts.map(encodeURIComponent).join('/')}`;
+    return { url, isBelow: true, isOutside: parts.includes('..') };
+  }
+  // `..` and what stands for it is gone then.
+  const url = /^https?:/.test(uri) && URL.canParse(uri) ? new URL(uri).href : uri;
+  return { url, isBelow: url.startsWith(`${group}/`), isOutside: false };
 }
 
 export class TdbGroup extends TdbObject {
   constructor(engine, id, context, document, answer, start) {
     super(engine, id, context, document);
-    const placed = ({ name, type, uri, relative }) => ({
-      name,
-      type,
-      url: relative ? `${context.url}/${uri}` : uri,
-    });
     Object.assign(this.own, {
-      members: document.members.map(placed),
+      members: document.members.map((member) => {
+        const { name, type } = member;
+        return { name, type, ...placeOf(member, context.url) };
+      }),
       metadata: metadataOf(document.metadata, answer, start),
     });
   }
 
   members() {
-    return this.own.members.map((member) => ({ ...member }));
+    return this.own.members.map(({ name, type, url }) => ({ name, type, url }));
   }
 
   async metadata(options = {}) {
     checkKeys(options, ['signal'], 'metadata');
+    signalOf(options);
     return this.own.metadata;
   }
 
@@ -312,22 +315,22 @@ export class TdbGroup extends TdbObject {
     const found = this.own.members.find(named);
     if (!found)
       throw new TdbError('query', `the group has no member "${String(member?.name ?? member)}"`);
-    const isBelow = found.url.startsWith(`${this.url}/`);
-    if (isBelow && found.url.slice(this.url.length).split('/').includes('..')) {
-      throw new TdbError('corrupt', `the member ${found.url} is outside of its group`, {
+    const { url, isBelow, isOutside } = found;
+    if (isOutside) {
+      throw new TdbError('corrupt', `the member ${url} is outside of its group`, {
         file: this.url,
       });
     }
-    if (!isBelow && !/^https?:/.test(found.url)) {
+    if (!isBelow && !/^https?:/.test(url)) {
       throw new TdbError(
         'unsupported',
-        `the member ${found.url} is at a place that is not read by HTTP`,
-        { file: found.url },
+        `the member ${url} is at a place that is not read by HTTP`,
+        { file: url },
       );
     }
     const { context } = this.own;
     // What grants access to the group grants access to what is below it, and to nothing else.
-    return context.open(isBelow ? `${found.url}${context.search}` : found.url, {
+    return context.open(isBelow && !url.includes('?') ? `${url}${context.search}` : url, {
       ...context.options,
       ...(isBelow ? {} : { headers: undefined }),
       ...options,

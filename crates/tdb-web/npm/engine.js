@@ -2,19 +2,26 @@
 // gets it. In a worker it is the same.
 import { TdbError, checkSignal } from './errors.js';
 import { Counter, Folder } from './http.js';
+import { listingOf } from './listing.js';
 
 const DONE = 0;
 const FAILED = 1;
 const WAITS = 2;
 
-/** The codecs of the small module are enough for most arrays; the other one has all. */
-const FILES = { core: 'tdb-core.wasm', full: 'tdb-full.wasm' };
+/**
+ * The codecs of the small module are enough for most arrays; the other one has all. Bundlers find
+ * the files by expressions that are written out; some leave no URL of the script to begin with.
+ */
+const FILES = {
+  core: () => new URL('./tdb-core.wasm', import.meta.url),
+  full: () => new URL('./tdb-full.wasm', import.meta.url),
+};
 
 const compiled = new Map();
 
 /** A module, compiled once. */
 function compile(name, source) {
-  const place = source ?? new URL(FILES[name], import.meta.url);
+  const place = source ?? FILES[name]();
   if (place instanceof WebAssembly.Module) return Promise.resolve(place);
   if (typeof place !== 'string' && !(place instanceof URL)) return WebAssembly.compile(place);
   const url = String(place);
@@ -149,7 +156,7 @@ class Source {
   async open(signal) {
     const [counter, begun, fetched] = [new Counter(), performance.now(), new Map()];
     try {
-      this.listing ??= await this.folder.listing(signal, counter);
+      this.listing ??= await listingOf(this.folder, signal, counter);
       for (;;) {
         const { name } = this;
         const answer = await this.openWith(name, fetched, signal, counter).catch((error) => {

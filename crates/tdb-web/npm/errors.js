@@ -20,16 +20,32 @@ export class TdbError extends Error {
   }
 }
 
-/** Refuses keys that an object of options does not have. */
+/** Refuses keys that an object of options does not have; with null all are known. */
 export function checkKeys(options, known, what) {
-  if (options === null || typeof options !== 'object') {
+  // Lists and maps would have no keys.
+  if (options === null || typeof options !== 'object' || Symbol.iterator in options) {
     throw new TdbError('query', `${what}: an object of options is expected`);
   }
-  for (const key of Object.keys(options)) {
+  for (const key of known ? Object.keys(options) : []) {
     if (!known.includes(key)) {
       throw new TdbError('query', `${what} has no option "${key}" (it has ${known.join(', ')})`);
     }
   }
+}
+
+/** Refuses an option that is given and is not what `isRight` expects. */
+export function checkOption(name, value, isRight, expected) {
+  if (value === undefined || isRight(value)) return;
+  const shown = Array.isArray(value) ? `[${value}]` : String(value);
+  throw new TdbError('query', `the option "${name}" is ${shown}, where ${expected} is expected`);
+}
+
+/** Refuses what is no signal; fails if it says that nobody waits any more. */
+export function signalOf({ signal }) {
+  const isSignal = (value) => value === null || typeof value?.aborted === 'boolean';
+  checkOption('signal', signal, isSignal, 'an AbortSignal');
+  checkSignal(signal);
+  return signal ?? undefined;
 }
 
 /** Fails if the signal says that nobody waits any more. */

@@ -2,8 +2,6 @@
 // busy.
 import { TdbError, checkSignal } from './errors.js';
 
-const MANIFEST = 'tdb_manifest.txt';
-const MANIFEST_BEGINNING = 'tdb manifest ';
 /**
  * Most attempts of a request, and the pause after the first; later ones are four times as long as
  * the one before.
@@ -12,6 +10,8 @@ const MAX_ATTEMPTS = 3;
 const FIRST_PAUSE = 200;
 /** Bytes of files that are kept because a server sent them whole where a part was asked for. */
 const MAX_KEPT = 64 << 20;
+/** Most bytes of an answer that is only looked at for its status. */
+const MAX_UNREAD = 64 << 10;
 
 export class Counter {
   requests = 0;
@@ -39,10 +39,14 @@ export class Folder {
    */
   constructor({ url, search, headers = {}, list, concurrency = 8 }, fetch) {
     Object.assign(this, { url, search, headers, list, fetch });
-    this.free = Math.max(1, concurrency);
+    this.free = concurrency;
     this.queue = [];
+    /** Whole files, the one that was used last at the end. */
     this.kept = new Map();
     this.keptBytes = 0;
+    /** Files that are being loaded whole: promises of what `request` says, or of null. */
+    this.loading = new Map();
+    this.isWithoutRanges = false;
   }
 
   /** Where a file is, for requests. */
@@ -50,8 +54,11 @@ export class Folder {
     return `${this.url}/${key.split('/').map(encodeURIComponent).join('/')}${this.search}`;
   }
 
-  /** One response; of a failure that may pass, the last one. */
-  async request(place, shown, init, signal, counter) {
+  /**
+   * One response; of a failure that may pass, the last one. `read(response, most)` gets the body,
+   * of which `most` bytes are expected, or says null in place of it.
+   */
+  async request(place, shown, { most, read = bodyOf, ...init }, signal, counter) {
     await this.permit(signal);
     try {
       for (let attempt = 1, pause = FIRST_PAUSE; ; attempt += 1, pause *= 4) {
@@ -60,10 +67,12 @@ export class Folder {
         let found;
         try {
           const headers = { ...this.headers, ...init.headers };
-          const response = await (0, this.fetch)(place, { ...init, headers, signal });
-          const body = new Uint8Array(await response.arrayBuffer());
-          counter.bytes += body.length;
-          found = { status: response.status, headers: response.headers, body };
+          const response = await (0, this.fetch)(place, { ...init, headers, signal }, most);
+          const { status } = response;
+          const isWanted = status === 200 || status === 206;
+          const got = await (isWanted ? read(response, most) : bodyOf(response, MAX_UNREAD));
+          counter.bytes += got.length;
+          found = { status, headers: response.headers, ...got };
           if (response.status < 500 && response.status !== 429) return found;
         } catch (cause) {
           checkSignal(signal);
@@ -96,146 +105,181 @@ export class Folder {
 
   /**
    * A part of a file, and the size that the server says the file has: `{ bytes, size }`, or `{
-   * missing }`.
+   * missing }`. `size` is what the listing says.
    */
   async part(key, start, end, size, signal, counter) {
+    for (;;) {
+      const whole = this.wholeOf(key);
+      if (whole) return { bytes: whole.subarray(start, end), size: whole.length };
+      const loaded = await settled(this.loading.get(key), signal);
+      if (loaded) return this.partOf(loaded, key, start, end, size);
+      // Another request may have begun to load the file in the meantime.
+      if (this.loading.has(key)) continue;
+      const part = await this.asked(key, start, end, size, signal, counter);
+      if (part) return part;
+    }
+  }
+
+  /** The answer to a request for a part; null if another request loads the whole file. */
+  async asked(key, start, end, size, signal, counter) {
     const shown = `${this.url}/${key}`;
-    const kept = this.kept.get(key);
-    if (kept) return { bytes: kept.subarray(start, end), size: kept.length };
-    const whole = start === 0 && end === size;
+    const isWhole = start === 0 && end === size;
+    let finish = null;
+    const load = () => {
+      const loading = new Promise((resolve) => (finish = resolve));
+      // Perhaps nobody waits for it.
+      loading.catch(() => {});
+      this.loading.set(key, loading);
+    };
+    if (this.isWithoutRanges) load();
+    // Of several parts of a file that all come as the whole file, one is read to its end.
+    const read = async (response) => {
+      if (response.status === 206) {
+        this.isWithoutRanges = false;
+        return bodyOf(response, end - start);
+      }
+      if (!isWhole) this.isWithoutRanges = true;
+      if (!isWhole && !finish) {
+        if (this.loading.has(key) || this.kept.has(key)) {
+          await cancelled(response);
+          return { body: null, length: response.loaded?.length ?? 0, isElsewhere: true };
+        }
+        load();
+      }
+      return bodyOf(response, size);
+    };
     // Browsers make requests for one file one after another where they may keep the answers.
-    const init = whole
-      ? {}
-      : { headers: { Range: `bytes=${start}-${end - 1}` }, cache: 'no-store' };
-    const { status, headers, body } = await this.request(
-      this.place(key),
-      shown,
-      init,
-      signal,
-      counter,
-    );
+    const range = { headers: { Range: `bytes=${start}-${end - 1}` }, cache: 'no-store' };
+    const init = { ...(isWhole ? {} : range), most: size, read };
+    // What is true of the file is so for all who wait, but not what is of this part, or given up.
+    const finished = (shared) => {
+      if (!finish) return;
+      this.loading.delete(key);
+      finish(shared);
+    };
+    let found;
+    try {
+      found = await this.request(this.place(key), shown, init, signal, counter);
+    } catch (error) {
+      finished(signal?.aborted ? null : Promise.reject(error));
+      throw error;
+    }
+    if (finish && found.status === 200 && found.body) this.keep(key, found.body);
+    finished(found.status === 206 || found.status === 416 ? null : found);
+    return this.partOf(found, key, start, end, size);
+  }
+
+  /** What an answer says; null if another request loads the file. */
+  partOf({ status, headers, body, isElsewhere }, key, start, end, size) {
+    const shown = `${this.url}/${key}`;
     if (status === 404 || status === 410) return { missing: true };
     if (status === 200) {
-      if (!whole) this.keep(key, body);
-      return { bytes: whole ? body : body.subarray(start, end), size: body.length };
+      if (body) return { bytes: body.subarray(start, end), size: body.length };
+      if (isElsewhere) return null;
+      const what =
+        'the server sends more than the listing says, which is of another state of the array: ' +
+        `the file had ${size} bytes; read it again later, or publish the array again`;
+      throw new TdbError('outdated', `${shown}: ${what}`, { file: shown, status });
     }
     const [, first, total] =
       /^bytes (?:(\d+)-\d+|\*)\/(\d+)$/.exec(headers.get('Content-Range') ?? '') ?? [];
     if (status === 416 && total !== undefined)
-      return { bytes: body.subarray(0, 0), size: Number(total) };
+      return { bytes: new Uint8Array(), size: Number(total) };
     if (status !== 206)
       throw new TdbError('network', `${shown}: HTTP ${status}`, { file: shown, status });
-    if (first !== undefined && Number(first) !== start) {
-      const what = `${shown}: the server sent bytes from ${first} on, not from ${start}`;
-      throw new TdbError('network', what, { file: shown, status });
+    const isOther = first !== undefined && Number(first) !== start;
+    if (isOther || !body) {
+      const what = isOther ? `bytes from ${first} on` : 'more bytes';
+      const asked = `${end - start} bytes from ${start} on were asked for`;
+      throw new TdbError('network', `${shown}: the server sent ${what}, where ${asked}`, {
+        file: shown,
+        status,
+      });
     }
     return { bytes: body, size: total === undefined ? null : Number(total) };
   }
 
-  keep(key, body) {
-    if (this.keptBytes + body.length > MAX_KEPT) {
-      this.kept.clear();
-      this.keptBytes = 0;
-    }
-    if (body.length <= MAX_KEPT) {
+  /** A file that is kept. */
+  wholeOf(key) {
+    const body = this.kept.get(key);
+    if (body) {
+      this.kept.delete(key);
       this.kept.set(key, body);
-      this.keptBytes += body.length;
     }
+    return body;
   }
 
-  /** Which files there are: `{ manifest }`, its bytes, or `{ files }`, keys and sizes. */
-  async listing(signal, counter) {
-    const shown = `${this.url}/${MANIFEST}`;
-    // It changes, and a page may have been open for long.
-    const init = { cache: 'no-cache' };
-    const { status, body } = await this.request(this.place(MANIFEST), shown, init, signal, counter);
-    counter.rounds += 1;
-    const begins = new TextDecoder('latin1').decode(body.subarray(0, MANIFEST_BEGINNING.length));
-    if (status === 200 && begins === MANIFEST_BEGINNING) return { manifest: body };
-    // Some servers have a page for every name, and some call what is missing forbidden.
-    if (![200, 403, 404, 410].includes(status)) {
-      throw new TdbError('network', `${shown}: HTTP ${status}`, { file: shown, status });
+  /** Keeps a file, in place of those that were not used for longest. */
+  keep(key, body) {
+    if (body.length > MAX_KEPT) return;
+    for (const [oldest, { length }] of this.kept) {
+      if (this.keptBytes + body.length <= MAX_KEPT) break;
+      this.kept.delete(oldest);
+      this.keptBytes -= length;
     }
-    const bucket = this.bucket();
-    if (bucket) return { files: await this.listed(bucket, signal, counter) };
-    const hint = 'publish the array (tdb publish), or name the bucket that lists (option "list")';
-    const known = 'the server is not known to list its files';
-    const what = `${this.url}: there is no ${MANIFEST}, and ${known}: ${hint}`;
-    throw new TdbError('listing', what, { file: shown, status });
-  }
-
-  /** The bucket that lists, and the beginning of the keys. */
-  bucket() {
-    if (this.list === false) return null;
-    if (this.list !== undefined) {
-      const bucket = String(this.list).replace(/\/$/, '');
-      if (!this.url.startsWith(`${bucket}/`)) {
-        throw new TdbError('listing', `${this.url} is not in the bucket ${bucket}`, {
-          file: this.url,
-        });
-      }
-      return { bucket, prefix: decodeURIComponent(this.url.slice(bucket.length + 1)) };
-    }
-    const { host, origin, pathname } = new URL(this.url);
-    const [first, ...rest] = pathname.slice(1).split('/').map(decodeURIComponent);
-    if (/^(s3([.-][a-z0-9-]+)?\.amazonaws\.com|storage\.googleapis\.com)$/.test(host)) {
-      return { bucket: `${origin}/${encodeURIComponent(first)}`, prefix: rest.join('/') };
-    }
-    if (/\.s3([.-][a-z0-9-]+)?\.amazonaws\.com$|\.storage\.googleapis\.com$/.test(host)) {
-      return { bucket: origin, prefix: [first, ...rest].join('/') };
-    }
-    return null;
-  }
-
-  /** The objects of a folder in a bucket, page by page. */
-  async listed({ bucket, prefix }, signal, counter) {
-    const files = [];
-    const start = prefix === '' ? '' : `${prefix}/`;
-    for (let token = null; ;) {
-      const query = new URLSearchParams({
-        'list-type': '2',
-        'encoding-type': 'url',
-        prefix: start,
-      });
-      if (token !== null) query.set('continuation-token', token);
-      const place = `${bucket}/?${query}${this.search.replace('?', '&')}`;
-      const { status, body } = await this.request(
-        place,
-        bucket,
-        { cache: 'no-cache' },
-        signal,
-        counter,
-      );
-      counter.rounds += 1;
-      const text = new TextDecoder().decode(body);
-      if (status !== 200 || !text.includes('<ListBucketResult')) {
-        const hint = 'publish the array (tdb publish), or allow listing';
-        const fault = `${bucket} does not list its objects (HTTP ${status})`;
-        const what = `${this.url}: there is no ${MANIFEST}, and ${fault}: ${hint}`;
-        throw new TdbError('listing', what, { file: bucket, status });
-      }
-      for (const [, entry] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
-        const key = decodeURIComponent(content(entry, 'Key').replaceAll('+', ' ')).slice(
-          start.length,
-        );
-        if (key.endsWith('/')) files.push([key.slice(0, -1), null]);
-        else if (key !== '') files.push([key, Number(content(entry, 'Size'))]);
-      }
-      if (content(text, 'IsTruncated') !== 'true') return files;
-      token = content(text, 'NextContinuationToken');
-    }
+    this.kept.set(key, body);
+    this.keptBytes += body.length;
   }
 }
 
-/** The content of the first element of this name. */
-function content(text, name) {
-  const [, found = ''] = new RegExp(`<${name}>(.*?)</${name}>`, 's').exec(text) ?? [];
-  const named = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
-  return found.replace(/&(lt|gt|quot|apos|amp|#\d+|#x[0-9a-f]+);/gi, (_, entity) => {
-    if (entity[0] !== '#') return named[entity.toLowerCase()];
-    return String.fromCodePoint(
-      entity[1] === 'x' ? parseInt(entity.slice(2), 16) : Number(entity.slice(1)),
-    );
+/** Lets go of a body that nobody reads. */
+const cancelled = (response) => response.body?.cancel?.().catch(() => {});
+
+/**
+ * The body of a response, if it has at most so many bytes: `{ body, length }`, where `body` is null
+ * if it has more, and `length` is how many were loaded.
+ */
+export async function bodyOf(response, most) {
+  const declared = Number(response.headers.get('Content-Length') ?? 0);
+  // What is declared is of the coded bytes, which are a bit more if they cannot be compressed.
+  if (declared > most + most / 16 + MAX_UNREAD) {
+    await cancelled(response);
+    return { body: null, length: 0 };
+  }
+  // A page that fetches for a worker has read it.
+  if (response.loaded) {
+    const { body, length } = response.loaded;
+    return { body: length > most ? null : body, length };
+  }
+  if (!response.body?.getReader) {
+    const body = new Uint8Array(await response.arrayBuffer());
+    return { body: body.length > most ? null : body, length: body.length };
+  }
+  const reader = response.body.getReader();
+  const chunks = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    length += value.length;
+    if (length > most) {
+      await reader.cancel();
+      return { body: null, length };
+    }
+    chunks.push(value);
+  }
+  // A copy also of a single one: the buffer may belong to who made the response.
+  const body = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, at);
+    at += chunk.length;
+  }
+  return { body, length };
+}
+
+/** What a promise becomes, unless the signal says that nobody waits any more. */
+function settled(promise, signal) {
+  checkSignal(signal);
+  if (!promise || !signal) return promise;
+  return new Promise((resolve, reject) => {
+    const ended = () => reject(signal.reason);
+    signal.addEventListener('abort', ended, { once: true });
+    const settle = (how) => (value) => {
+      signal.removeEventListener('abort', ended);
+      how(value);
+    };
+    promise.then(settle(resolve), settle(reject));
   });
 }
 

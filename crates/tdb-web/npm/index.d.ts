@@ -59,18 +59,19 @@ export type Interval = [low: Scalar, high: Scalar];
 /**
  * One end of a range: a number, a `bigint`, a text, or the bytes of one. Dates may be texts, as
  * the command `tdb` writes them (`'2020-02-29'`), or `Date`s; each is all that is inside of it,
- * such as the seconds of a day.
+ * such as the seconds of a day or the nanoseconds of a `Date`'s millisecond.
  */
 export type Coordinate = Scalar | Date | Uint8Array;
 
 /**
  * What is read of a dimension: one coordinate, a range with both ends (null is the end of the
- * domain), a list of ranges and coordinates, or every `step`-th coordinate of a range of integers.
+ * domain), a list of ranges and coordinates, or every `step`-th coordinate of a range of integers,
+ * which are at most a million unless the step is 1.
  */
 export type Selection =
   | Coordinate
   | SelectedRange
-  | Array<SelectedRange | Coordinate | null>
+  | Array<SelectedRange | Coordinate>
   | { from: number | bigint; to: number | bigint; step: number | bigint };
 /**
  * `[low, high]`: a list of exactly two coordinates is a range. For two single ones, write `[[1,
@@ -98,8 +99,8 @@ export interface OpenOptions {
    * Makes the requests in place of the global `fetch`. With a worker, it is called outside of it.
    */
   fetch?: (url: string, init?: RequestInit) => Promise<Response>;
-  /** Sent with every request. */
-  headers?: Record<string, string>;
+  /** Sent with every request. User names and passwords belong here, not into URLs. */
+  headers?: HeadersInit;
   /** Cancels the opening. */
   signal?: AbortSignal;
   /** Decodes in a Web Worker, so that the page stays responsive. Default: false. */
@@ -109,7 +110,7 @@ export interface OpenOptions {
    * Buckets at `amazonaws.com` and `storage.googleapis.com` are known; false asks none.
    */
   list?: string | URL | false;
-  /** The most requests at once. Default: 8. */
+  /** The most requests at once, a whole number. Default: 8. */
   concurrency?: number;
   /**
    * The modules, if they are not beside this script: a server or a bundler may have put them
@@ -235,7 +236,10 @@ export interface ReadOptions extends CellSelection {
   fields?: string[];
   /** Default: row-major for dense arrays, unordered for sparse ones. */
   order?: Order;
-  /** The most cells. The rest is not fetched, apart from what one request brings along. */
+  /**
+   * The most cells: a whole number, or `Infinity`, which is the default. The rest is not fetched,
+   * apart from what one request brings along.
+   */
   limit?: number;
   /**
    * Has cells of dense arrays say whether they are written and satisfy the condition
@@ -307,7 +311,7 @@ export interface AggregateOptions extends CellSelection {
   aggregates: string[];
   /** Fields whose equal values make a group (sparse arrays). */
   groupBy?: string[];
-  /** The most groups; more are an error. Default: 100 000. */
+  /** The most groups; more are an error. Only with `groupBy`. Default: 100 000. */
   maxGroups?: number;
 }
 
@@ -333,9 +337,9 @@ export class TdbArray {
   at(at: At, options?: { signal?: AbortSignal }): Promise<TdbArray>;
   metadata(options?: { signal?: AbortSignal }): Promise<MetadataItem[]>;
   /** The visible fragments, oldest first. */
-  fragments(): Promise<Fragment[]>;
+  fragments(options?: { signal?: AbortSignal }): Promise<Fragment[]>;
   /** One interval a dimension; null if the array is empty. */
-  nonEmptyDomain(): Promise<Interval[] | null>;
+  nonEmptyDomain(options?: { signal?: AbortSignal }): Promise<Interval[] | null>;
   /** @throws TdbError if the schema has none of this name. */
   enumeration(name: string, options?: { signal?: AbortSignal }): Promise<Enumeration>;
   read(options?: ReadOptions): Promise<Cells>;
@@ -346,7 +350,7 @@ export class TdbArray {
   /** One cell a group: a column of each key, and one of each aggregate, named by its text. */
   aggregate(options: AggregateOptions & { groupBy: string[] }): Promise<Cells>;
   /** The cells of `read` as a stream of Arrow IPC, which apache-arrow, DuckDB and Polars read. */
-  arrow(options?: BatchOptions): Promise<Uint8Array>;
+  arrow(options?: Omit<BatchOptions, 'selection'>): Promise<Uint8Array>;
   /** What was requested since the array was opened, with its opening. */
   stats(): Stats;
   /** Frees its memory, and ends its queries. */

@@ -1,7 +1,7 @@
 // Arrays of TileDB read over HTTP, in browsers, workers and Node. The types are in index.d.ts.
 import { TdbArray, TdbGroup, objectOf, windowOf } from './array.js';
 import { Engine } from './engine.js';
-import { TdbError, checkKeys, checkSignal } from './errors.js';
+import { TdbError, checkKeys, checkOption, signalOf } from './errors.js';
 import { RemoteEngine } from './remote.js';
 import { hexOf } from './values.js';
 
@@ -33,6 +33,10 @@ function folderOf(url, isAnyPlace) {
   } catch {
     throw new TdbError('query', `${String(url)} is not a URL`);
   }
+  if (parsed.username !== '' || parsed.password !== '') {
+    const hint = 'send them by the option "headers" (Authorization)';
+    throw new TdbError('query', `the URL at ${parsed.host} has a user name or password: ${hint}`);
+  }
   if (!isAnyPlace && !['http:', 'https:'].includes(parsed.protocol)) {
     throw new TdbError(
       'unsupported',
@@ -42,8 +46,6 @@ function folderOf(url, isAnyPlace) {
   const { search } = parsed;
   parsed.search = '';
   parsed.hash = '';
-  parsed.username = '';
-  parsed.password = '';
   return { url: parsed.href.replace(/\/+$/, ''), search };
 }
 
@@ -58,20 +60,56 @@ function keyOf(key) {
   return hexOf(key);
 }
 
+/** Headers as an object, which can be sent to a worker. */
+function headersOf(headers) {
+  try {
+    return headers === undefined ? undefined : Object.fromEntries(new Headers(headers));
+  } catch (cause) {
+    throw new TdbError('query', `the option "headers": ${cause.message}`, { cause });
+  }
+}
+
+/** The bucket that is named, or false; undefined where none is. */
+function bucketOf(list, isAnyPlace) {
+  if (list === undefined || list === false) return list;
+  const isPlace = (value) => typeof value === 'string' || value instanceof URL;
+  checkOption('list', list, isPlace, 'the URL of a bucket, or false');
+  const { url, search } = folderOf(list, isAnyPlace);
+  if (search !== '')
+    throw new TdbError('query', 'the option "list" names a bucket, whose URL has no query');
+  return url;
+}
+
+function checkModules(modules) {
+  if (modules === undefined) return;
+  checkKeys(modules, ['core', 'full'], 'the option "modules"');
+  const isModule = (value) =>
+    [WebAssembly.Module, URL, ArrayBuffer].some((Kind) => value instanceof Kind) ||
+    typeof value === 'string' ||
+    ArrayBuffer.isView(value);
+  for (const [name, value] of Object.entries(modules))
+    checkOption(`modules.${name}`, value, isModule, 'a module, its bytes or its URL');
+}
+
 export async function open(url, options = {}) {
   checkKeys(options, OPTIONS, 'open');
-  const { at, key, fetch, headers, signal, worker = false, list, concurrency, modules } = options;
-  checkSignal(signal);
+  const { at, key, fetch, worker = false, list, concurrency, modules } = options;
+  const signal = signalOf(options);
+  checkOption('fetch', fetch, (value) => typeof value === 'function', 'a function');
+  checkOption('worker', worker, (value) => typeof value === 'boolean', 'true or false');
+  const isNumber = (value) => Number.isSafeInteger(value) && value > 0;
+  checkOption('concurrency', concurrency, isNumber, 'a number of requests');
+  checkModules(modules);
   const place = {
     ...folderOf(url, fetch !== undefined),
-    headers,
-    list: list === false ? false : list && String(list),
+    headers: headersOf(options.headers),
+    list: bucketOf(list, fetch !== undefined),
     concurrency,
   };
   const own = { ...windowOf(at), key: keyOf(key), modules };
   const engine = worker
     ? new RemoteEngine(fetch)
-    : new LocalEngine(fetch ?? ((...args) => globalThis.fetch(...args)));
+    : new LocalEngine((url, init) => (0, fetch ?? globalThis.fetch)(url, init));
   // Members of a group are opened as the group was.
   const again = { ...options, at: at ?? Number(own.end), signal: undefined };
   const context = { url: place.url, search: place.search, options: again, open };

@@ -1,5 +1,6 @@
 // An engine in a Web Worker. Answers come in buffers that change their owner, so nothing is copied.
-import { TdbError } from './errors.js';
+import { TdbError, checkSignal } from './errors.js';
+import { bodyOf } from './http.js';
 
 const NOTHING = { requests: 0, bytes: 0, rounds: 0, milliseconds: 0 };
 
@@ -30,9 +31,9 @@ export class RemoteEngine {
     this.worker.postMessage({ hasFetch: fetch !== undefined });
   }
 
-  receive({ call, result, error, totals, fetch: fetching, url, init, cancel }) {
+  receive({ call, result, error, totals, fetch: fetching, url, init, most, cancel }) {
     if (fetching !== undefined) {
-      this.answer(fetching, url, init);
+      this.answer(fetching, url, init, most);
       return;
     }
     if (cancel !== undefined) {
@@ -43,18 +44,23 @@ export class RemoteEngine {
     const waiting = this.calls.get(call);
     this.calls.delete(call);
     if (error) waiting?.reject(error.kind ? TdbError.ofParts(error) : new Error(error.message));
-    else waiting?.resolve(result);
+    else if (waiting) waiting.resolve(result);
+    // An opening that was cancelled may have ended before it heard of that.
+    else if (result?.id !== undefined) this.call('close', [result.id]).catch(() => {});
   }
 
   /** Makes a request with the page's own function. */
-  async answer(fetching, url, init) {
+  async answer(fetching, url, init, most) {
     const controller = new AbortController();
     this.fetches.set(fetching, controller);
     try {
       const response = await this.fetch(url, { ...init, signal: controller.signal });
-      const body = await response.arrayBuffer();
+      const loaded = await bodyOf(response, most);
       const { status, headers } = response;
-      this.worker.postMessage({ fetched: fetching, status, headers: [...headers], body }, [body]);
+      this.worker.postMessage(
+        { fetched: fetching, status, headers: [...headers], loaded },
+        loaded.body ? [loaded.body.buffer] : [],
+      );
     } catch (error) {
       this.worker.postMessage({ fetched: fetching, failure: String(error?.message ?? error) });
     } finally {
@@ -62,8 +68,9 @@ export class RemoteEngine {
     }
   }
 
-  call(method, args, signal) {
-    if (this.isEnded) return Promise.reject(new TdbError('closed', 'the array was closed'));
+  async call(method, args, signal) {
+    checkSignal(signal);
+    if (this.isEnded) throw new TdbError('closed', 'the array was closed');
     const call = (this.last += 1);
     return new Promise((resolve, reject) => {
       const ended = () => {

@@ -44,8 +44,9 @@ export function isBytes(datatype) {
   return !isText(datatype) && !(datatype in ARRAYS) && arrayType(datatype) === Uint8Array;
 }
 
-const utf8 = new TextDecoder();
-const utf16 = new TextDecoder('utf-16le');
+// U+FEFF at the beginning is a part of a value.
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+const utf16 = new TextDecoder('utf-16le', { ignoreBOM: true });
 
 /** A text of its code units. */
 export function decodeText(datatype, units) {
@@ -116,8 +117,8 @@ export function dateText(datatype, ticks) {
   return `${day}T${clock.join(':')}${fraction}`;
 }
 
-/** The ticks of a `Date` in the unit of a type of dates. */
-export function dateTicks(datatype, date) {
+/** The first or last tick of a `Date`, which is a millisecond, in the unit of a type of dates. */
+export function dateTicks(datatype, date, isLast = false) {
   const unit = datatype.slice('DATETIME_'.length);
   const [year, month] = [BigInt(date.getUTCFullYear()) - 1970n, BigInt(date.getUTCMonth())];
   if (unit === 'YEAR') return year;
@@ -126,7 +127,8 @@ export function dateTicks(datatype, date) {
   if (unit === 'WEEK') return floorDivide(milliseconds, 7n * DAY * 1000n);
   if (unit === 'DAY') return floorDivide(milliseconds, DAY * 1000n);
   if (unit in TICKS) return floorDivide(milliseconds, TICKS[unit] * 1000n);
-  return milliseconds * 10n ** BigInt(DIGITS[unit] - 3);
+  const each = 10n ** BigInt(DIGITS[unit] - 3);
+  return milliseconds * each + (isLast ? each - 1n : 0n);
 }
 
 /** Bytes in hexadecimal. */

@@ -10,7 +10,7 @@ let lastFetch = 0;
 let engine = null;
 
 /** Has the page make a request. */
-function fetchByPage(url, { signal, ...init }) {
+function fetchByPage(url, { signal, ...init }, most) {
   const fetching = (lastFetch += 1);
   return new Promise((resolve, reject) => {
     const ended = () => {
@@ -19,12 +19,12 @@ function fetchByPage(url, { signal, ...init }) {
       reject(signal.reason);
     };
     signal?.addEventListener('abort', ended, { once: true });
-    fetches.set(fetching, ({ failure, status, headers, body }) => {
+    fetches.set(fetching, ({ failure, status, headers, loaded }) => {
       signal?.removeEventListener('abort', ended);
       if (failure !== undefined) reject(new TypeError(failure));
-      else resolve({ status, headers: new Headers(headers), arrayBuffer: async () => body });
+      else resolve({ status, headers: new Headers(headers), loaded });
     });
-    postMessage({ fetch: fetching, url, init });
+    postMessage({ fetch: fetching, url, init, most });
   });
 }
 
@@ -78,7 +78,7 @@ async function answer({ call, method, args }) {
 
 onmessage = ({ data }) => {
   if (data.hasFetch !== undefined) {
-    engine = new Engine(data.hasFetch ? fetchByPage : (...args) => fetch(...args));
+    engine = new Engine(data.hasFetch ? fetchByPage : (url, init) => fetch(url, init));
   } else if (data.fetched !== undefined) {
     fetches.get(data.fetched)?.(data);
     fetches.delete(data.fetched);

@@ -276,17 +276,31 @@ export const CASES = {
           check((value === null) === column.isNull(cell), `${column.name}: null`),
         );
     }
-    const [first] = cells.columns;
-    const grouped = await (
-      await tdb.openArray(`${base}/arrays/2.30.0/sparse2d_rr`, options)
-    )
-      .aggregate({ aggregates: ['count'], groupBy: ['x'] })
-      .catch(() => null);
-    check(
-      first.length === cells.length && (grouped === null || grouped.column('count').length > 0),
+    const points = await tdb.openArray(`${base}/arrays/2.30.0/sparse2d_rr`, options);
+    const grouped = await points.aggregate({
+      aggregates: ['count', 'sum(a)'],
+      groupBy: ['x'],
+      ranges: { x: [1, 9] },
+    });
+    const names = grouped.columns.map(({ name }) => name);
+    equal(names, ['x', 'count', 'sum(a)'], 'columns of groups');
+    equal(
+      Array.from({ length: grouped.length }, (_, cell) => Object.values(grouped.row(cell))).sort(
+        ([one], [other]) => one - other,
+      ),
+      [
+        [1, 1n, 2147483647n],
+        [2, 1n, -38n],
+        [4, 1n, -14n],
+        [5, 1n, -2099405423n],
+        [6, 2n, 2147483659n],
+        [7, 1n, 19n],
+        [9, 1n, 10n],
+      ],
       'groups',
     );
     array.close();
+    points.close();
   },
 
   async 'batches are the cells of a read, and a loop can be left'(tdb, base, options) {
@@ -415,7 +429,134 @@ export const CASES = {
     await fails(() => array.read({ ranges: { rows: ['x', 1] } }), 'query', /not an integer/);
     await fails(() => array.read({ where: 'a >' }), 'query', /condition/);
     await fails(() => array.read({ rows: 1 }), 'query', /no option "rows"/);
+    await fails(() => array.arrow({ selection: true }), 'query', /no option "selection"/);
+    await fails(() => array.read([]), 'query', /an object of options/);
+    await fails(() => array.read({ ranges: new Map([['rows', 1]]) }), 'query', /an object/);
+    for (const [option, pattern] of [
+      [{ where: NaN }, /"where" is NaN, where a text is expected/],
+      [{ fields: new Set(['a']) }, /"fields"/],
+      [{ order: 1 }, /"order" is 1/],
+      [{ signal: {} }, /"signal".* an AbortSignal/],
+      ...[NaN, 'x', null, 2.5, -1].map((limit) => [{ limit }, /"limit".* a number of cells/]),
+    ]) {
+      await fails(() => array.read(option), 'query', pattern);
+      await fails(() => array.batches(option).next(), 'query', pattern);
+      await fails(() => array.arrow(option), 'query', pattern);
+    }
+    await fails(() => array.batches({ batchBytes: NaN }).next(), 'query', /"batchBytes" is NaN/);
+    const aggregates = ['count'];
+    await fails(() => array.aggregate({ aggregates: 'count' }), 'query', /a list of aggregates/);
+    await fails(() => array.aggregate({ aggregates, maxGroups: 5 }), 'query', /needs "groupBy"/);
+    await fails(() => array.aggregate({ aggregates, groupBy: [] }), 'query', /"groupBy" is \[\]/);
+    await fails(() => array.at([1, 2, 3]), 'query', /two of them, not 3/);
     await fails(() => array.enumeration('e'), 'query', /no enumeration "e"/);
+  },
+
+  async 'options of opening work, or are refused by name'(tdb, base, options) {
+    const url = `${base}/arrays/2.30.0/quickstart`;
+    const open = (more) => tdb.open(url, { ...options, ...more });
+    for (const [more, pattern] of [
+      [{ concurrency: 1.5 }, /"concurrency" is 1.5/],
+      [{ concurrency: 0 }, /"concurrency" is 0/],
+      [{ modules: { large: url } }, /no option "large" \(it has core, full\)/],
+      [{ modules: { core: 5 } }, /"modules.core" is 5/],
+      [{ headers: 'Accept: */*' }, /"headers"/],
+      [{ headers: { 'a b': 'c' } }, /"headers"/],
+      [{ fetch: 'fetch' }, /"fetch" is fetch/],
+      [{ worker: 1 }, /"worker" is 1/],
+      [{ list: 'https://host/bucket?key=1' }, /"list"/],
+      [{ list: true }, /"list" is true/],
+    ])
+      await fails(() => open(more), 'query', pattern);
+    const secret = url.replace('//', '//user:hidden@');
+    for (const run of [() => tdb.open(secret, options), () => open({ list: secret })]) {
+      const { message } = await fails(run, 'query', /user name or password.*"headers"/);
+      check(!message.includes('hidden'), message);
+    }
+    for (const headers of [new Headers({ 'X-Own': '1' }), new Map([['X-Own', '1']])]) {
+      const seen = [];
+      const fetching = (place, init) => {
+        seen.push(new Headers(init.headers).get('X-Own'));
+        return fetch(place, { ...init, headers: { Range: init.headers.Range ?? 'bytes=0-' } });
+      };
+      const array = await open({ headers, fetch: fetching });
+      equal([...new Set(seen)], ['1'], 'headers');
+      array.close();
+    }
+    const nothing = async () => new Response('', { status: 404 });
+    await fails(
+      () => tdb.open('https://bucket.s3.amazonaws.com/a%zz', { ...options, fetch: nothing }),
+      'query',
+      /the % in "a%zz" begins no escape/,
+    );
+  },
+
+  async 'ranges are dates, points and steps'(tdb, base, options) {
+    const times = await tdb.openArray(`${base}/arrays/2.30.0/sparse_dim_datetime_ns`, options);
+    const [first] = (await times.read({ fields: ['x'], limit: 1 })).column('x').values;
+    check(first % 1000000n > 0n, `${first} is a whole millisecond`);
+    const date = new Date(Number(first / 1000000n));
+    for (const x of [date, [date, date], [null, date]]) {
+      const found = await times.read({ fields: ['x'], ranges: { x } });
+      equal([...found.column('x').values], [first], 'the nanoseconds of a millisecond');
+    }
+    await fails(() => times.read({ ranges: { x: new Date(NaN) } }), 'query', /invalid Date/);
+    await fails(() => times.read({ ranges: { t: date } }), 'query', /no such dimension/);
+    times.close();
+    const array = await tdb.openArray(`${base}/arrays/2.30.0/quickstart`, options);
+    const rows = async (selection) => [
+      ...(await array.read({ ranges: { rows: selection, cols: 1 } })).column('a').values,
+    ];
+    equal(await rows({ from: 2, to: 4n, step: 1 }), [5, 9, 13], 'a step of one');
+    equal(await rows({ from: 1, to: 4, step: 2 }), [1, 9], 'a step of two');
+    for (const [selection, pattern] of [
+      [{ from: 1 }, /"to" is undefined/],
+      [{ from: 1, to: 2.5, step: 1 }, /"to" is 2.5/],
+      [{ from: 4, to: 1, step: 1 }, /empty: 4 is after 1/],
+      [{ from: 1, to: 4, step: 0 }, /step is not above 0/],
+      [{ from: 0, to: 2n ** 62n, step: 2 }, /more than 1000000/],
+    ])
+      await fails(() => array.read({ ranges: { rows: selection } }), 'query', pattern);
+    array.close();
+  },
+
+  async 'members of a group are opened below it, whatever their names are'(tdb) {
+    const opened = [];
+    const context = {
+      url: 'https://host/group',
+      search: '?sig=1',
+      options: { headers: { Own: '1' } },
+      open: (url, { headers }) => opened.push([url, headers?.Own]),
+    };
+    const member = ([name, uri, relative]) => ({ name, type: 'array', uri, relative });
+    const members = [
+      ['hash', 'in/a#1', true],
+      ['escape', '%2e%2e/dn', true],
+      ['question', 'a?b', true],
+      ['up', 'in/../../dn', true],
+      ['absolute', 'https://host/group/in/a', false],
+      ['hidden up', 'https://host/group/%2e%2e/dn', false],
+      ['away', 'https://other/a', false],
+      ['file', 'file:///group/a', false],
+    ].map(member);
+    const document = { kind: 'group', timeRange: ['0', '0'], members, metadata: [] };
+    const group = new tdb.TdbGroup({ opened() {} }, 1, context, document, new ArrayBuffer(8), 8);
+    for (const name of ['hash', 'escape', 'question', 'absolute', 'hidden up', 'away'])
+      await group.open(name);
+    equal(
+      opened,
+      [
+        ['https://host/group/in/a%231?sig=1', '1'],
+        ['https://host/group/%252e%252e/dn?sig=1', '1'],
+        ['https://host/group/a%3Fb?sig=1', '1'],
+        ['https://host/group/in/a?sig=1', '1'],
+        ['https://host/dn', null],
+        ['https://other/a', null],
+      ],
+      'opened',
+    );
+    await fails(() => group.open('up'), 'corrupt', /outside of its group/);
+    await fails(() => group.open('file'), 'unsupported', /not read by HTTP/);
   },
 
   async 'what is cancelled ends at once, and others go on'(tdb, base, options) {
@@ -438,12 +579,23 @@ export const CASES = {
       for await (const cells of array.batches({ signal })) check(cells.length > 0, 'cells');
     });
     equal((await array.read()).length, 16, 'cells after it');
-    const aborted = AbortSignal.abort(reason);
-    check(
-      (await array.read({ signal: aborted }).catch((error) => error)) === reason,
-      'a signal from before',
-    );
+    const signal = AbortSignal.abort(reason);
+    for (const call of ['read', 'metadata', 'fragments', 'nonEmptyDomain', 'arrow'])
+      check((await array[call]({ signal }).catch((error) => error)) === reason, `${call}, aborted`);
     array.close();
+    // Between two batches nothing is under way that could end.
+    const many = await tdb.openArray(`${base}/arrays/2.30.0/rtree_3_levels`, options);
+    const controller = new AbortController();
+    let batches = 0;
+    const loop = async () => {
+      for await (const cells of many.batches({ batchBytes: 16384, signal: controller.signal })) {
+        batches += cells.length > 0 ? 1 : 0;
+        controller.abort(reason);
+      }
+    };
+    check((await loop().catch((error) => error)) === reason, 'the loop goes on');
+    equal(batches, 1, 'batches');
+    many.close();
   },
 
   async 'a stream of Arrow has its schema, its batches and its end'(tdb, base, options) {
@@ -473,6 +625,10 @@ export const CASES = {
     equal(stream.length % 8, 0, 'the length');
     const text = new TextDecoder('latin1').decode(stream);
     for (const { name } of array.schema.attributes) check(text.includes(name), name);
+    for (const none of [{ limit: 0 }, { limit: 0, batchBytes: 65536 }]) {
+      const schema = new TextDecoder('latin1').decode(await array.arrow(none));
+      for (const { name } of array.schema.attributes) check(schema.includes(name), name);
+    }
     array.close();
   },
 

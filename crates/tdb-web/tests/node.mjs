@@ -14,6 +14,7 @@ import { pathToFileURL } from 'node:url';
 
 import { ARGS } from '../viewer/test/browser.mjs';
 import { CASES, check, compareAll, equal } from './cases.mjs';
+import { testParts } from './parts.mjs';
 import { serve } from './server.mjs';
 
 const [root, folder, casesPath] = process.argv.slice(2);
@@ -156,6 +157,7 @@ async function inChromium() {
   }
 }
 
+await testParts(folder);
 await nativeReads();
 if (asked.large) await largeWindow();
 await inNode();

@@ -15,6 +15,9 @@ import { Table } from './table.js';
 import { Tabs } from './tabs.js';
 import { Values } from './values.js';
 
+/** The views that show the chosen ranges. */
+const RANGED = ['picture', 'table', 'values'];
+
 /** How many values a domain of integers has. */
 const domainCells = ({ domain: [low, high] }) => Number(high) - Number(low) + 1;
 
@@ -30,6 +33,8 @@ export class ArrayPage {
     this.page = page;
     this.history = latest;
     this.model = latest;
+    /** What arrays at other times have cost, which were closed. */
+    this.past = total([]);
     const { schema } = latest;
     this.controls = new Controls(latest, latest.fragments);
     this.facts = h('p', { class: 'facts-line' });
@@ -71,27 +76,35 @@ export class ArrayPage {
   /** What all reading cost, at every time. */
   stats() {
     const nodes = this.model === this.history ? [this.history] : [this.history, this.model];
-    return total(nodes.map(({ array }) => array.stats()));
+    return total([this.past, ...nodes.map(({ array }) => array.stats())]);
   }
 
   /** Opens the array at the chosen time. */
   async travel(signal) {
     const { at } = state();
     if (this.time === at) return;
-    const { array } = this.history;
-    if (at === undefined) {
-      this.model = this.history;
-    } else {
-      const then = await array.at([0, Number(at)], { signal });
-      const model = await Model.of(then, signal);
+    const { history, model: before } = this;
+    let model = history;
+    if (at !== undefined) {
+      const then = await history.array.at([0, Number(at)], { signal });
+      try {
+        model = await Model.of(then, signal);
+      } catch (error) {
+        then.close();
+        throw error;
+      }
       // The same axes at all times, so that pictures can be compared.
-      model.axes = this.history.axes;
-      model.nonEmpty = this.history.nonEmpty;
-      if (this.model !== this.history) this.model.array.close();
-      this.model = model;
+      model.axes = history.axes;
+      model.nonEmpty = history.nonEmpty;
     }
+    this.model = model;
     this.time = at;
-    this.controls.model = this.model;
+    this.controls.model = model;
+    if (before === history) return;
+    // What it cost still counts; nothing of it is shown any more.
+    this.current?.end();
+    this.past = total([this.past, before.array.stats()]);
+    before.array.close();
   }
 
   async update(changed) {
@@ -112,13 +125,21 @@ export class ArrayPage {
     } else if (changed.has('tab')) {
       this.show();
     } else {
-      this.current?.update(changed);
+      const wrong = this.wrong();
+      if (wrong) this.page.fail(wrong);
+      else this.current?.update(changed);
     }
     this.controls.update();
   }
 
+  /** What is wrong with the chosen ranges, if they are shown. */
+  wrong() {
+    return RANGED.includes(this.tab) ? this.model.wrong(state()) : null;
+  }
+
   show() {
     this.current?.end();
+    this.current = null;
     const { model, page } = this;
     const { tab } = this;
     this.tabs.choose(tab);
@@ -130,8 +151,13 @@ export class ArrayPage {
       fragments: () => new Fragments(page, model, this.history),
       schema: () => new SchemaView(page, model),
     }[tab];
-    this.current = make();
-    put(this.view, this.current.element);
+    const wrong = this.wrong();
+    if (wrong) {
+      this.page.fail(wrong);
+    } else {
+      this.current = make();
+      put(this.view, this.current.element);
+    }
     this.aside.hidden = tab === 'schema' || tab === 'fragments';
     this.controls.tab = tab;
     this.controls.update();

@@ -1,7 +1,7 @@
 // A dimension as a line of offsets: numbers as coordinates of pictures can be, around an origin, so
 // that dates and integers of 64 bits keep their last digit.
 
-import { dateTicks, parseDate } from './calendar.js';
+import { dateTicks, exactText, parseDate } from './calendar.js';
 import { count, valueText } from './format.js';
 import { steps, wholeSteps } from './ticks.js';
 import { sort, unit, unitText } from './types.js';
@@ -66,15 +66,20 @@ export class Axis {
     return valueText(value, this.datatype);
   }
 
-  /** A text of a user as a value; null if it is none. */
-  parse(text) {
+  /** A value as text that is parsed as this value again. */
+  exactText(value) {
+    return this.kind === 'date' ? exactText(value, unit(this.datatype)) : String(value);
+  }
+
+  /** A text of a user as a value: a low end of a range, or a high one; null if it is none. */
+  parse(text, isHigh = false) {
     const plain = text
       .trim()
       .replace('\u2212', '-')
       .replace(/[\u202f_ ](?=\d{3})/g, '');
     if (this.kind === 'date') {
       const found = parseDate(text, unit(this.datatype));
-      if (found !== null) return found;
+      if (found) return found[isHigh ? 1 : 0];
     }
     if (this.discrete)
       return /^[+-]?\d+$/.test(plain) ? (this.big ? BigInt(plain) : Number(plain)) : null;

@@ -111,25 +111,60 @@ export function momentText(milliseconds) {
   return text.endsWith(' 00:00:00') ? text.slice(0, 10) : text;
 }
 
-const CLOCK_TEXT = '(\\d\\d?):(\\d\\d)(?::(\\d\\d)(?:\\.(\\d+))?)?';
-const DATE = new RegExp(`^([+-]?\\d{4,6})(?:-(\\d\\d?)(?:-(\\d\\d?)(?:[ T]${CLOCK_TEXT})?)?)?$`);
+const ATTOS = PER_SECOND.AS;
+const DAY_ATTOS = SECONDS.DAY * ATTOS;
 
-/** A text such as `2024-03-01 12:30:05.25` as a number of units; null if it is none. */
+/** The first tick of a unit that is not before a moment, in attoseconds since 1970. */
+function tickFrom(moment, unit) {
+  const up = (value, by) => -floorDiv(-value, by);
+  if (unit !== 'YEAR' && unit !== 'MONTH')
+    return up(moment, PER_SECOND[unit] ? ATTOS / PER_SECOND[unit] : SECONDS[unit] * ATTOS);
+  const days = floorDiv(moment, DAY_ATTOS);
+  const [year, month, day] = civil(Number(days));
+  const isInside = day > 1 || moment !== days * DAY_ATTOS;
+  const months = BigInt((year - 1970) * 12 + month - 1) + (isInside ? 1n : 0n);
+  return unit === 'MONTH' ? months : up(months, 12n);
+}
+
+const CLOCK_TEXT = '(\\d\\d?):(\\d\\d)(?::(\\d\\d)(?:\\.(\\d{1,18}))?)?';
+const YEAR = '[+-]\\d{4,12}|\\d{4}';
+const DATE = new RegExp(`^(${YEAR})(?:-(\\d\\d?)(?:-(\\d\\d?)(?:[ T]${CLOCK_TEXT})?)?)?$`);
+
+/**
+ * What a text such as `2024-03` or `2024-03-01 12:30:05.25` names, as the first and the last unit
+ * in it: of a month all days, of a second all of its parts, with a fraction an instant. Null if it
+ * is no date, or no unit is in it.
+ */
 export function parseDate(text, unit) {
   const found = DATE.exec(text.trim());
   if (!found) return null;
-  const [, year, month = 1, day = 1, hour = 0, minute = 0, second = 0, rest = ''] = found;
-  if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 59)
-    return null;
-  if (unit === 'YEAR') return BigInt(Number(year) - 1970);
-  if (unit === 'MONTH') return BigInt((Number(year) - 1970) * 12 + Number(month) - 1);
-  const seconds =
-    BigInt(daysOf(Number(year), Number(month), Number(day))) * 86400n +
-    BigInt(hour * 3600 + minute * 60 + Number(second));
-  const per = PER_SECOND[unit];
-  if (!per) return floorDiv(seconds, SECONDS[unit]);
-  const digits = String(per).length - 1;
-  return seconds * per + BigInt(rest.slice(0, digits).padEnd(digits, '0') || 0);
+  const [year, month, day, hour, minute, second] = found
+    .slice(1, 7)
+    .map((part) => (part === undefined ? undefined : Number(part)));
+  if (month < 1 || month > 12 || hour > 23 || minute > 59 || second > 59) return null;
+  const days = daysOf(year, month ?? 1, day ?? 1);
+  if (day !== undefined && civil(days)[2] !== day) return null;
+  const clock = BigInt((hour ?? 0) * 3600 + (minute ?? 0) * 60 + (second ?? 0));
+  const rest = found[7];
+  const begin = BigInt(days) * DAY_ATTOS + clock * ATTOS + BigInt((rest ?? '').padEnd(18, '0'));
+  if (rest !== undefined) {
+    const first = tickFrom(begin, unit);
+    return tickFrom(begin + 1n, unit) > first ? [first, first] : null;
+  }
+  let end = begin + ATTOS;
+  if (day === undefined) {
+    const months = year * 12 + (month ?? 12);
+    end = BigInt(daysOf(Math.floor(months / 12), (((months % 12) + 12) % 12) + 1, 1)) * DAY_ATTOS;
+  } else if (hour === undefined) end = begin + DAY_ATTOS;
+  else if (second === undefined) end = begin + 60n * ATTOS;
+  const [first, last] = [tickFrom(begin, unit), tickFrom(end, unit) - 1n];
+  return first <= last ? [first, last] : null;
+}
+
+/** A date as text that names no other unit: whole seconds of smaller ones end in `.0`. */
+export function exactText(value, unit) {
+  const text = dateText(value, unit);
+  return PER_SECOND[unit] > 1n && !text.includes('.') ? `${text}.0` : text;
 }
 
 const MONTHS = [

@@ -207,7 +207,11 @@ export class Controls {
       ({ name }) => this.model.axes.has(name) && name !== pair.x && name !== pair.y,
     );
     if (others.length === 0) return null;
-    const ranges = this.model.query(state(), { slice: true });
+    const first = (name) => {
+      // A range that is wrong is said in place of the picture.
+      const range = this.model.wrong(state()) ? null : this.model.range(name, state());
+      return (range ?? this.model.bounds(name))[0];
+    };
     return h(
       'div',
       { class: 'group' },
@@ -216,7 +220,7 @@ export class Controls {
         const value = (place) => axis.value(axis.low + place);
         return slider({
           label: name,
-          at: Math.round(axis.offset(ranges[name][0]) - axis.low),
+          at: Math.round(axis.offset(first(name)) - axis.low),
           last: Math.max(0, axis.length - 1),
           text: (place) => axis.text(value(place)),
           moved: (place) => change({ [`r.${name}`]: this.model.write(name, value(place)) }),
@@ -286,39 +290,39 @@ export class Controls {
 
   rangesControl(picture) {
     const { model } = this;
-    const chosen = model.ranges(state());
-    const set = Object.keys(chosen).length > 0;
+    const set = model.dimensions.filter(({ name }) => state()[`r.${name}`]).length;
     const boxes = model.dimensions.map((dimension) => {
       const { name } = dimension;
+      const axis = model.axes.get(name);
       const [bounds, ends] = [model.bounds(name), model.ends(name, state())];
-      const text = (value) =>
-        value === undefined || value === null
-          ? ''
-          : model.axes.has(name)
-            ? model.write(name, value)
-            : value;
-      const inputs = [0, 1].map((end) =>
-        h('input', {
+      const inputs = ends.slice(0, 2).map((text, end) => {
+        const bound = bounds?.[end] ?? '';
+        const value = text === '' ? '' : model.parse(name, text, end === 1);
+        return h('input', {
           type: 'text',
-          value: text(ends[end]),
-          placeholder: text(bounds?.[end]),
+          value: axis ? text : (value ?? text),
+          placeholder: axis && bounds ? axis.text(bound) : bound,
           spellcheck: 'false',
           autocomplete: 'off',
           'aria-label': `${name}, ${end === 0 ? 'from' : 'to'}`,
-        }),
-      );
-      const apply = () => {
-        const read = inputs.map((input) => {
-          const plain = input.value.trim();
-          const value = model.axes.has(name) ? model.axes.get(name).parse(plain) : plain;
-          input.setAttribute('aria-invalid', String(plain !== '' && value === null));
-          return plain === '' ? '' : value;
+          'aria-invalid': value === null ? 'true' : null,
         });
-        if (read.includes(null)) return;
-        const turned = !read.includes('') && read[0] > read[1];
-        const [low, high] = (turned ? read.toReversed() : read).map((value) =>
-          value === '' ? '' : model.write(name, value),
+      });
+      const apply = () => {
+        const texts = inputs.map((input) => input.value.trim());
+        const read = texts.map((plain, end) =>
+          plain === '' ? '' : axis ? axis.parse(plain, end === 1) : plain,
         );
+        inputs.forEach((input, end) =>
+          input.setAttribute('aria-invalid', String(read[end] === null)),
+        );
+        if (read.includes(null)) return;
+        // Dates stay as they are written: a day is all of the day.
+        const written = read.map((value, end) =>
+          axis?.kind === 'date' || value === '' ? texts[end] : model.write(name, value),
+        );
+        const turned = !read.includes('') && read[0] > read[1];
+        const [low, high] = turned ? written.toReversed() : written;
         change({ [`r.${name}`]: low || high ? `${low}..${high}` : null, page: null });
       };
       inputs.forEach((input) => input.addEventListener('change', apply));
@@ -338,11 +342,11 @@ export class Controls {
     return h(
       'details',
       { class: 'group', open: !picture || null },
-      h('summary', null, set ? `Ranges (${Object.keys(chosen).length} set)` : 'Ranges'),
+      h('summary', null, set ? `Ranges (${set} set)` : 'Ranges'),
       boxes,
       h(
         'button',
-        { type: 'button', class: 'quiet', disabled: !set, on: { click: all } },
+        { type: 'button', class: 'quiet', disabled: set === 0, on: { click: all } },
         'Show all',
       ),
     );

@@ -28,10 +28,18 @@ const ADVICE = {
   internal: 'Please report it, with the address of the array if it is public.',
 };
 
-/** Whether an error says that a key is missing or wrong. */
-export const wantsKey = (error) =>
-  /encrypted|no key was given|needs a key|wrong key|authentication/i.test(error.message ?? '') &&
-  !/not encrypted/i.test(error.message ?? '');
+/**
+ * Whether an error says that a key is missing or wrong. Only what was found in a file does, and the
+ * address of the file may have any words.
+ */
+export function wantsKey(error) {
+  if (error.kind !== 'unsupported' && error.kind !== 'corrupt') return false;
+  const said = withoutFile(error);
+  return (
+    /is encrypted|no key was given|needs a key|wrong key|key is wrong/i.test(said) &&
+    !/not encrypted/i.test(said)
+  );
+}
 
 /** The message without the file in front, which is said apart. */
 function withoutFile({ message, file }) {

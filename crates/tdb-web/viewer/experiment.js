@@ -1,8 +1,10 @@
 // A SOMA experiment as the page reads it: measurements, embeddings, columns of cells, expression of
 // genes.
 
-import { boxRanges } from './cells.js';
 import { Axis } from './axis.js';
+import { elsewhere, isBelow } from './below.js';
+import { boxRanges } from './cells.js';
+import { quoted, quotedText } from './types.js';
 
 /** The most cells of an embedding that are read without being asked. */
 export const MOST_OBS = 250000;
@@ -24,6 +26,9 @@ export class Experiment {
   constructor(group) {
     this.group = group;
     this.nodes = new Map();
+    this.named = new Map();
+    /** Paths of members that are elsewhere, and not followed. */
+    this.away = new Set();
   }
 
   /** The member at a path of names; opened once. */
@@ -31,7 +36,13 @@ export class Experiment {
     if (!this.nodes.has(path)) {
       const cut = path.lastIndexOf('/');
       const above = cut < 0 ? Promise.resolve(this.group) : this.node(path.slice(0, cut));
-      const opened = above.then((group) => group.open(path.slice(cut + 1), { worker: true }));
+      const name = path.slice(cut + 1);
+      const opened = above.then((group) => {
+        const member = group.members().find((one) => one.name === name);
+        if (!member) throw new Error(`${group.url} has no member ${name}.`);
+        if (!this.follows(member)) throw elsewhere(name, member.url);
+        return group.open(member, { worker: true });
+      });
       opened.catch(() => this.nodes.delete(path));
       this.nodes.set(path, opened);
     }
@@ -43,19 +54,22 @@ export class Experiment {
     for (const path of paths) this.node(path).catch(() => {});
   }
 
+  /** Whether a member is below the experiment. */
+  follows({ url }) {
+    return isBelow(url, this.group.url);
+  }
+
+  /** The names of the members that are followed. */
   async names(path) {
-    const node = await this.node(path);
-    return node
-      .members()
-      .map(({ name }) => name)
-      .filter(Boolean);
+    const members = (await this.node(path)).members().filter(({ name }) => name);
+    for (const member of members)
+      if (!this.follows(member)) this.away.add(`${path}/${member.name}`);
+    return members.filter((member) => this.follows(member)).map(({ name }) => name);
   }
 
   async has(path) {
     const cut = path.lastIndexOf('/');
-    const above =
-      cut < 0 ? this.group.members().map(({ name }) => name) : await this.names(path.slice(0, cut));
-    return above.includes(path.slice(cut + 1));
+    return (await this.names(path.slice(0, cut))).includes(path.slice(cut + 1));
   }
 
   /** The requests of everything that was opened here. */
@@ -148,6 +162,7 @@ export class Experiment {
     const asked = dimension ?? 'soma_joinid';
     const ranges = dimension ? { [dimension]: places.ranges } : undefined;
     const values = new Float64Array(places.ids.length).fill(NaN);
+    if (values.length === 0) return { values, labels: null, field };
     let labels = field.enumeration
       ? (await array.enumeration(field.enumeration, { signal })).values.map(String)
       : null;
@@ -178,35 +193,50 @@ export class Experiment {
     return { values, labels, field };
   }
 
-  /** The names of genes, with their ids: `Map` of a name to an id. */
-  async genes(measurement, signal) {
-    const key = `genes ${measurement}`;
-    if (this[key]) return this[key];
+  /** The table of genes, with the fields that have their ids and their names. */
+  async genesOf(measurement) {
     const array = await this.node(`ms/${measurement}/var`);
     const { dimensions, attributes } = array.schema;
     const texts = attributes.filter(isText);
     const named =
       NAMES.map((name) => texts.find((one) => one.name === name)).find(Boolean) ?? texts[0];
-    const found = new Map();
-    const id =
-      dimensions.some(({ name }) => name === 'soma_joinid') ||
-      attributes.some(({ name }) => name === 'soma_joinid')
-        ? 'soma_joinid'
-        : dimensions[0].name;
+    const all = [...dimensions, ...attributes];
+    const id = all.find(({ name }) => name === 'soma_joinid') ?? dimensions[0];
+    return { array, id: id.name, named: (named ?? id).name, isNamed: Boolean(named) };
+  }
+
+  /** The names of genes, with their ids: `Map` of a name to an id. Of very many, only some. */
+  async genes(measurement, signal) {
+    if (this.named.has(measurement)) return this.named.get(measurement);
+    const { array, id, named } = await this.genesOf(measurement);
     const cells = await array.read({
-      fields: named ? [id, named.name] : [id],
+      fields: [...new Set([id, named])],
       order: 'unordered',
       limit: MOST_GENES,
       signal,
     });
-    const ids = cells.column(id).values;
+    const [ids, names] = [cells.column(id).values, cells.column(named)];
+    const found = new Map();
     for (let cell = 0; cell < cells.length; cell += 1)
-      found.set(
-        named ? (cells.column(named.name).text(cell) ?? '') : String(ids[cell]),
-        Number(ids[cell]),
-      );
-    this[key] = found;
+      found.set(names.text(cell) ?? '', Number(ids[cell]));
+    this.named.set(measurement, found);
     return found;
+  }
+
+  /** The id of a gene; undefined if there is none of this name. */
+  async gene(measurement, name, signal) {
+    const known = this.named.get(measurement)?.get(name);
+    if (known !== undefined) return known;
+    const { array, id, named, isNamed } = await this.genesOf(measurement);
+    if (!isNamed && !/^\d+$/.test(name)) return undefined;
+    const cells = await array.read({
+      fields: [id],
+      where: `${quoted(named)} = ${isNamed ? quotedText(name) : name}`,
+      order: 'unordered',
+      limit: 1,
+      signal,
+    });
+    return cells.length > 0 ? Number(cells.column(id).values[0]) : undefined;
   }
 
   /** The matrices of a measurement. */
@@ -221,6 +251,7 @@ export class Experiment {
     const [{ name: attribute }] = array.schema.attributes;
     const gene = typeof columns.domain[0] === 'bigint' ? BigInt(id) : id;
     const values = new Float64Array(places.ids.length);
+    if (values.length === 0) return { values, labels: null, field: null };
     for await (const cells of array.batches({
       fields: [rows.name, attribute],
       ranges: { [rows.name]: places.ranges, [columns.name]: [gene, gene] },

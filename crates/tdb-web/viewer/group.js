@@ -1,6 +1,7 @@
 // A group: its members as a tree beside the page, and as a table on it. A SOMA experiment has its
 // embedding, too.
 
+import { isBelow } from './below.js';
 import { h, put } from './dom.js';
 import { plural } from './format.js';
 import { metadataTable } from './schema.js';
@@ -224,7 +225,7 @@ export class GroupPage {
         null,
         this.members.map((member) => {
           const name = memberName(member);
-          const inside = member.url.startsWith(base);
+          const inside = isBelow(member.url, base);
           const open = () =>
             change(
               withoutView({

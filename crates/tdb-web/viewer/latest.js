@@ -44,6 +44,21 @@ export class Latest {
   }
 }
 
+/** What a promise becomes, unless the signal ends the waiting; the work goes on for others. */
+export function waited(promise, signal) {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const ended = () => reject(signal.reason);
+    signal.addEventListener('abort', ended, { once: true });
+    const settled = (settle) => (value) => {
+      signal.removeEventListener('abort', ended);
+      settle(value);
+    };
+    promise.then(settled(resolve), settled(reject));
+  });
+}
+
 /** Requests and bytes of several arrays and groups. */
 export const total = (all) =>
   all.reduce(

@@ -1,6 +1,7 @@
 // An opened array as the views need it: its axes, its fields, its fragments, and what it has cost.
 
 import { Axis } from './axis.js';
+import { waited } from './latest.js';
 import { cellBytes, storedShare } from './sample.js';
 import { isNumeric, sort } from './types.js';
 
@@ -10,8 +11,8 @@ const RIM = 0.02;
 export class Model {
   /** Asks an array for what every view needs. */
   static async of(array, signal) {
-    const fragments = await array.fragments();
-    const nonEmpty = await array.nonEmptyDomain();
+    const fragments = await array.fragments({ signal });
+    const nonEmpty = await array.nonEmptyDomain({ signal });
     signal?.throwIfAborted();
     return new Model(array, fragments, nonEmpty);
   }
@@ -55,13 +56,12 @@ export class Model {
   /** The values of an enumeration as texts; read once. */
   enumeration(name, signal) {
     if (!this.enumerations.has(name)) {
-      const asked = this.array
-        .enumeration(name, { signal })
-        .then(({ values }) => values.map(String));
+      // Without the signal of who asks first, because others will wait for it, too.
+      const asked = this.array.enumeration(name).then(({ values }) => values.map(String));
       asked.catch(() => this.enumerations.delete(name));
       this.enumerations.set(name, asked);
     }
-    return this.enumerations.get(name);
+    return waited(this.enumerations.get(name), signal);
   }
 
   /** Stored bytes of some fields in one tile, about. */
@@ -105,13 +105,12 @@ export class Model {
   /** A value of a dimension as it stands in the address, and back. */
   write(name, value) {
     const axis = this.axes.get(name);
-    if (!axis) return encodeURIComponent(value).replaceAll('.', '%2E');
-    return axis.kind === 'date' ? axis.text(value) : String(value);
+    return axis ? axis.exactText(value) : encodeURIComponent(value).replaceAll('.', '%2E');
   }
 
-  parse(name, text) {
+  parse(name, text, isHigh) {
     const axis = this.axes.get(name);
-    if (axis) return axis.parse(text);
+    if (axis) return axis.parse(text, isHigh);
     try {
       return decodeURIComponent(text);
     } catch {
@@ -121,27 +120,59 @@ export class Model {
 
   /**
    * The chosen ranges: `[low, high]` by the name of a dimension; only those that are named in the
-   * state.
+   * state. It fails where `wrong` says so.
    */
   ranges(state) {
     const found = {};
     for (const { name } of this.dimensions) {
-      const text = state[`r.${name}`];
-      if (!text) continue;
-      const ends = this.ends(name, state);
-      const bounds = this.bounds(name);
-      const [low, high] = ends.map((end, side) => end ?? bounds?.[side] ?? null);
-      if (low !== null && high !== null && low <= high) found[name] = this.inside(name, low, high);
+      const range = this.range(name, state);
+      if (range) found[name] = range;
     }
     return found;
   }
 
-  /** The ends of a chosen range; null where it has none, or none that is a value. */
+  /** What is wrong with the chosen ranges, as an error; null if nothing is. */
+  wrong(state) {
+    try {
+      this.ranges(state);
+      return null;
+    } catch (error) {
+      if (error.kind !== 'query') throw error;
+      return error;
+    }
+  }
+
+  /** The chosen range of a dimension; null if there is none. */
+  range(name, state) {
+    const texts = this.ends(name, state);
+    if (texts.length > 2) throw this.unfit(name, state, 'a range is written low..high');
+    const [low, high] = texts.map((text, end) => {
+      if (text === '') return null;
+      const value = this.parse(name, text, end === 1);
+      if (value === null) throw this.unfit(name, state, `“${text}” is no value of it`);
+      return value;
+    });
+    if (low === null && high === null) return null;
+    // Texts are compared where they are read.
+    if (!this.axes.has(name)) return [low, high];
+    const bounds = this.bounds(name);
+    // Without an end it goes on to where cells end, if they are not before it.
+    const least = low ?? (bounds[0] < high ? bounds[0] : high);
+    const most = high ?? (bounds[1] > low ? bounds[1] : low);
+    if (least > most) throw this.unfit(name, state, 'it ends before it begins');
+    return this.inside(name, least, most, state);
+  }
+
+  /** The texts of the ends of a chosen range; empty where it has none. */
   ends(name, state) {
-    const text = state[`r.${name}`];
-    if (!text) return [null, null];
-    const [low, high = low] = text.split('..');
-    return [low, high].map((part) => (part === '' ? null : this.parse(name, part)));
+    const texts = (state[`r.${name}`] ?? '').split('..');
+    return texts.length === 1 ? [texts[0], texts[0]] : texts;
+  }
+
+  /** The error for a range that is none of the array. */
+  unfit(name, state, why) {
+    const what = `The range ${state[`r.${name}`]} of ${name}: ${why}.`;
+    return Object.assign(new Error(what), { kind: 'query' });
   }
 
   /** Where a dimension has cells; its domain where there are none; null for strings without any. */
@@ -150,12 +181,15 @@ export class Model {
     return this.nonEmpty?.[at] ?? this.dimensions[at].currentDomain ?? this.dimensions[at].domain;
   }
 
-  /** A range cut to the domain. */
-  inside(name, low, high) {
+  /** A range cut to the domain, of which a part must be in it. */
+  inside(name, low, high, state) {
     const { domain, currentDomain } = this.dimensions.find((one) => one.name === name);
     const [first, last] = currentDomain ?? domain ?? [low, high];
-    const cut = (value) => (value < first ? first : value > last ? last : value);
-    return [cut(low), cut(high)];
+    if (high < first || low > last) {
+      const [from, to] = [first, last].map((value) => this.write(name, value));
+      throw this.unfit(name, state, `it is outside of the domain, ${from} to ${to}`);
+    }
+    return [low < first ? first : low, high > last ? last : high];
   }
 
   /**
@@ -189,7 +223,7 @@ export class Model {
   /** The window of the state in offsets. */
   window(name, state) {
     const axis = this.axes.get(name);
-    const range = this.ranges(state)[name];
+    const range = this.range(name, state);
     if (!range) return [axis.low, axis.high];
     const [from, to] = [axis.offset(range[0]), axis.offset(range[1]) + (axis.discrete ? 1 : 0)];
     return to > from ? [from, to] : [from - 0.5, from + 0.5];

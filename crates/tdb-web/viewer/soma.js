@@ -252,7 +252,7 @@ export class Embedding {
     this.wrong = '';
     let found = null;
     if (state().gene) {
-      const id = (await experiment.genes(chosen.measurement, signal)).get(state().gene);
+      const id = await experiment.gene(chosen.measurement, state().gene, signal);
       if (id === undefined) this.wrong = `There is no gene ${state().gene}.`;
       else
         found = {
@@ -305,6 +305,7 @@ export class Embedding {
       );
     }
     const { cells, sampled, ids } = this.places;
+    const { away } = this.experiment;
     put(
       this.note,
       this.wrong ? h('span', { class: 'wrong' }, this.wrong) : null,
@@ -312,6 +313,7 @@ export class Embedding {
       sampled
         ? `${roughly(ids.length)} of ${roughly(cells)} cells.`
         : `${count(ids.length)} cells.`,
+      away.size > 0 ? ` Elsewhere, and not followed: ${[...away].join(', ')}.` : null,
     );
     this.plot.repaint();
   }

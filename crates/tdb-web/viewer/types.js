@@ -95,6 +95,9 @@ export function typeText(field) {
   return `${field.datatype.toLowerCase()}${many}${varied}`;
 }
 
+/** A text as conditions write it. */
+export const quotedText = (text) => `'${text.replace(/[\\']/g, '\\$&')}'`;
+
 /** The name of a field as conditions and aggregates write it. */
 export const quoted = (name) =>
   /^[A-Za-z_]\w*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;

@@ -1,6 +1,7 @@
 // The page: opens what its address names, and shows it.
 
 import { ArrayPage } from './array.js';
+import { elsewhere, isBelow } from './below.js';
 import { h, put, say } from './dom.js';
 import { errorBox, keyForm, wantsKey } from './errors.js';
 import { bytes, duration, plural } from './format.js';
@@ -114,11 +115,7 @@ async function nodeAt(path, signal) {
       ? group.members().find((one) => (one.name ?? one.url) === name)
       : undefined;
   if (!member) throw new Error(`${group.url} has no member ${name}.`);
-  if (isElsewhere(member.url))
-    throw new Error(
-      `The member ${name} is elsewhere, at ${member.url}, and is not followed. ` +
-        'Open that address to see it.',
-    );
+  if (isElsewhere(member.url)) throw elsewhere(name, member.url);
   const node = await group.open(member, { key: keys.get(here.url), worker: true, signal });
   here.nodes.set(path, node);
   return node;
@@ -140,7 +137,10 @@ async function walk(signal, began) {
     node.kind === 'group'
       ? await GroupPage.of(page, node, here, signal)
       : await ArrayPage.of(page, node, here, signal);
-  signal.throwIfAborted();
+  if (signal.aborted) {
+    shown.end();
+    throw signal.reason;
+  }
   opened.shown = shown;
   put(at('content'), shown.element);
   shown.begin();
@@ -148,13 +148,15 @@ async function walk(signal, began) {
   say(`${title(names)} is open`);
 }
 
+/** The name of what is open: of a page that is beside one array, the name that it was given. */
 const title = (names) =>
   names.at(-1) ??
+  (state().url ? undefined : document.documentElement.dataset.name) ??
   decodeURIComponent(new URL(opened.url).pathname).split('/').filter(Boolean).at(-1) ??
   opened.url;
 
-/** Whether an address is not below what was opened. */
-const isElsewhere = (url) => !url.startsWith(opened.url.replace(/\/*$/, '/'));
+/** Whether an address is not below what was opened, whose own has no signature in `root`. */
+const isElsewhere = (url) => !isBelow(url, opened.root.url);
 
 function tree(root) {
   const go = (path) =>

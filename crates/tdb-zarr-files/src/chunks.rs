@@ -13,6 +13,9 @@ use crate::thresholds::MAX_INDICES;
 /// The place of a chunk in a shard without one.
 const ABSENT: u64 = u64::MAX;
 
+/// For each chunk of a shard, where it begins and how long it is.
+type Index = Arc<Vec<(u64, u64)>>;
+
 /// The chunks of an array.
 #[derive(Debug)]
 pub(crate) struct Chunks<'a> {
@@ -22,7 +25,7 @@ pub(crate) struct Chunks<'a> {
     /// Bytes that a chunk may have, stored and decoded.
     memory: u64,
     /// The indices of shards that were read: by the shard's path, places and lengths.
-    indices: Mutex<HashMap<String, Arc<Vec<(u64, u64)>>>>,
+    indices: Mutex<HashMap<String, Index>>,
 }
 
 impl<'a> Chunks<'a> {
@@ -140,7 +143,7 @@ impl<'a> Chunks<'a> {
     }
 
     /// The index of a shard; `None` if it is not there.
-    fn index(&self, shard: &Shard, counts: &[u64], path: &str) -> Result<Option<Arc<Vec<(u64, u64)>>>> {
+    fn index(&self, shard: &Shard, counts: &[u64], path: &str) -> Result<Option<Index>> {
         if let Some(known) = self.indices.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
             return Ok(Some(Arc::clone(known)));
         }

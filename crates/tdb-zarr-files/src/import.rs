@@ -18,7 +18,7 @@ use crate::folder::Folder;
 use crate::metadata;
 use crate::options::{ImportOptions, Note};
 use crate::slab::{Tiles, slab};
-use crate::thresholds::{MAX_TILES, SLAB_DIVISOR, WRITER_DIVISOR};
+use crate::thresholds::{MAX_ROWS, MAX_TILES, SLAB_DIVISOR, WRITER_DIVISOR};
 
 /// The name of the attribute that has the cells of an array: `tdb-zarr` calls an attribute without
 /// a name so, too.
@@ -229,6 +229,13 @@ fn pieces(
     if bytes > limit {
         return Err(Problem::TooLarge { what: "a chunk", bytes, memory: limit });
     }
+    if let Some(shard) = &document.shard {
+        let chunks = document.file_chunk.iter().zip(&shard.chunk);
+        let bytes = chunks.fold(16u64, |bytes, (outer, inner)| bytes.saturating_mul(outer / inner));
+        if bytes > limit {
+            return Err(Problem::TooLarge { what: "the index of a shard", bytes, memory: limit });
+        }
+    }
     let last = |axis: usize| match (tiles.lengths.get(axis), tiles.extents.get(axis)) {
         (Some(length), Some(extent)) => (length - 1) / extent,
         _ => 0,
@@ -271,15 +278,19 @@ fn pieces(
         let (low, _) = ends.first().copied().unwrap_or((0, 0));
         let row: Ends = core::iter::once((low, low)).chain(ends.iter().skip(1).copied()).collect();
         let fits = tiles.bytes(&row).is_some_and(|bytes| bytes <= limit);
-        let longest = ends.iter().enumerate().skip(1).find(|(_, (low, high))| low < high);
+        // A writer counts the rows first.
+        let is_long = ends.first().is_some_and(|(low, high)| high - low >= MAX_ROWS);
+        let begin = usize::from(!is_long);
+        let longest = ends.iter().enumerate().skip(begin).find(|(_, (low, high))| low < high);
         match longest {
-            Some((axis, (low, high))) if !fits => {
+            Some((axis, (low, high))) if is_long || !fits => {
                 let middle = low + (high - low) / 2;
-                let half = |ends: (u64, u64), all: &Ends| -> Ends {
-                    all.iter().enumerate().map(|(at, own)| if at == axis { ends } else { *own }).collect()
+                let half = |part: (u64, u64)| -> Ends {
+                    let own = |(at, own): (usize, &(u64, u64))| if at == axis { part } else { *own };
+                    ends.iter().enumerate().map(own).collect()
                 };
-                waiting.push(half((middle + 1, *high), &ends));
-                waiting.push(half((*low, middle), &ends));
+                waiting.push(half((middle + 1, *high)));
+                waiting.push(half((*low, middle)));
             }
             _ => out.push(ends),
         }

@@ -60,8 +60,8 @@
 //!
 //! # Features
 //!
-//! The codecs `gzip` (also for zlib), `zstd`, `lz4` and `bzip2`, on by default. What was compressed
-//! with one that is left out is an error that names it.
+//! The codecs `gzip` (also for zlib), `zstd`, `lz4` and `bzip2`, and `checksum` for arrays whose
+//! chunks had one, on by default. What needs one that is left out is an error that names it.
 #![forbid(unsafe_code)]
 
 mod arrays;

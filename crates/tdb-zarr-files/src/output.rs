@@ -57,7 +57,7 @@ impl Output {
             match fs::create_dir(&part) {
                 Ok(()) => break,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    remove_leftover(&part, &shown())?
+                    remove_leftover(&part, &shown())?;
                 }
                 Err(error) => return Err(at(target)(error)),
             }

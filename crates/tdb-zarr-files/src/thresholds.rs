@@ -40,3 +40,6 @@ pub(crate) const BLOSC_BLOCK: usize = 256 << 10;
 
 /// Chunks of texts whose fill value is empty, which are all written: an array cannot have it.
 pub(crate) const MAX_TILES: u64 = 1_000_000;
+
+/// Rows of tiles of a part of an array that is written at once: a writer has some bytes for each.
+pub(crate) const MAX_ROWS: u64 = 1 << 20;

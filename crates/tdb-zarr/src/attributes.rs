@@ -1,5 +1,7 @@
 //! Key-value metadata as attributes of nodes.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 use tdb_array::schema::{ArrayMetadata, MetadataValue, field_key};
 use tdb_text::report::count_of;
@@ -21,7 +23,7 @@ fn json(value: &MetadataValue) -> Value {
 /// The attributes of a whole array or group: all metadata but those of its fields.
 pub(crate) fn of_all(metadata: &ArrayMetadata) -> Map<String, Value> {
     let own = metadata.iter().map(|(key, value)| (text(key), value));
-    let own = own.filter(|(key, _)| !key.starts_with("__tiledb_attr.") && !key.starts_with("__tiledb_dim."));
+    let own = own.filter(|(key, _)| !is_of_field(key));
     own.map(|(key, value)| shown(key, value)).collect()
 }
 
@@ -35,14 +37,29 @@ fn shown(key: String, value: &MetadataValue) -> (String, Value) {
     }
 }
 
-/// The attributes of a field: metadata whose key says so, by the convention of TileDB-CF.
-pub(crate) fn of_field(metadata: &ArrayMetadata, field: &str, is_dimension: bool) -> Map<String, Value> {
-    let prefix = field_key(field, is_dimension, "");
-    let found = metadata.iter().filter_map(|(key, value)| {
-        let key = text(key);
-        Some((key.strip_prefix(&prefix)?.to_owned(), json(value)))
-    });
-    found.collect()
+/// The metadata of an array's fields: those whose key says so, by the convention of TileDB-CF. In
+/// order, so that those of one field are found among those of many.
+#[derive(Debug)]
+pub(crate) struct OfFields(BTreeMap<String, Value>);
+
+impl OfFields {
+    pub(crate) fn new(metadata: &ArrayMetadata) -> Self {
+        let own = metadata.iter().map(|(key, value)| (text(key), value));
+        let own = own.filter(|(key, _)| is_of_field(key));
+        Self(own.map(|(key, value)| (key, json(value))).collect())
+    }
+
+    /// The attributes of a field.
+    pub(crate) fn field(&self, field: &str, is_dimension: bool) -> Map<String, Value> {
+        let prefix = field_key(field, is_dimension, "");
+        let found = self.0.range(prefix.clone()..);
+        let found = found.map_while(|(key, value)| Some((key.strip_prefix(&prefix)?, value)));
+        found.map(|(key, value)| (key.to_owned(), value.clone())).collect()
+    }
+}
+
+fn is_of_field(key: &str) -> bool {
+    key.starts_with("__tiledb_attr.") || key.starts_with("__tiledb_dim.")
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) struct Content {
     pub(crate) part: Part,
     /// How it is shown.
     pub(crate) shown: Shown,
-    /// The bytes of a cell that was never written.
+    /// The bytes of a cell that was never written; if it has several equal values, of one.
     pub(crate) fill: Vec<u8>,
 }
 
@@ -37,6 +37,12 @@ impl Content {
     pub(crate) fn encoder(&self) -> Encoder<'_> {
         let out = if self.shown.cell_bytes().is_none() { vec![0; 4] } else { Vec::new() };
         Encoder { content: self, out, cells: 0 }
+    }
+
+    /// Bytes that a cell takes in a chunk. Texts count as their fill value, and as eight at least.
+    pub(crate) fn weight(&self) -> u64 {
+        let bytes = self.shown.cell_bytes().unwrap_or_else(|| self.fill.len().saturating_add(4).max(8));
+        u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
     /// The fill value in documents.
@@ -119,8 +125,20 @@ impl Encoder<'_> {
                 if padded || content.shown.form == Form::Bytes { content.fill.as_slice() } else { &[] };
             return (0..cells).try_for_each(|_| self.push(fill));
         };
-        let fill = Some(content.fill.as_slice()).filter(|fill| fill.len() == size);
-        self.out.extend_from_slice(&fill.or_internal("a fill value is not as long as a cell")?.repeat(cells));
+        let fill = content.fill.as_slice();
+        let is_value = content.shown.inner.is_some() && fill.len() == content.shown.datatype.size();
+        let fill = Some(fill).filter(|fill| fill.len() == size || is_value);
+        let fill = fill.or_internal("a fill value is not as long as a cell")?;
+        let bytes = size.checked_mul(cells).and_then(|bytes| self.out.len().checked_add(bytes));
+        let bytes = bytes.or_internal("a chunk is larger than memory")?;
+        let start = self.out.len();
+        self.out.reserve_exact(bytes - start);
+        self.out.extend_from_slice(fill);
+        // Twice as many each time.
+        while self.out.len() < bytes {
+            let end = self.out.len().min(start + (bytes - self.out.len()));
+            self.out.extend_from_within(start..end);
+        }
         self.cells += cells;
         Ok(())
     }
@@ -177,5 +195,25 @@ mod tests {
     fn a_fill_value_of_another_size_is_a_fault() {
         let content = content(Datatype::Int16, CellValNum::ONE, &[0]);
         assert!(content.encoder().pad(1).unwrap_err().to_string().contains("internal error"));
+    }
+
+    #[test]
+    fn cells_of_several_values_are_padded_by_whole_ones_or_by_one_value() {
+        let three = CellValNum::Fixed(core::num::NonZeroU32::new(3).unwrap());
+        for (fill, cell) in [(&[1, 2][..], [1, 2, 1, 2, 1, 2]), (&[1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6])] {
+            let content = content(Datatype::Int16, three, fill);
+            let mut encoder = content.encoder();
+            encoder.pad(2).unwrap();
+            assert_eq!(encoder.finish().unwrap().as_ref(), cell.repeat(2));
+        }
+        assert!(content(Datatype::Int16, three, &[1; 4]).encoder().pad(1).is_err());
+    }
+
+    #[test]
+    fn texts_weigh_their_fill_value_and_eight_bytes_at_least() {
+        let weight = |datatype, count, fill: &[u8]| content(datatype, count, fill).weight();
+        assert_eq!(weight(Datatype::StringUtf8, CellValNum::Var, b"-"), 8);
+        assert_eq!(weight(Datatype::StringUtf8, CellValNum::Var, &[b'-'; 1000]), 1004);
+        assert_eq!(weight(Datatype::Int16, CellValNum::ONE, &[0, 0]), 2);
     }
 }

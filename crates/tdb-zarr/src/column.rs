@@ -9,6 +9,7 @@ use tdb_cells::OrInternal;
 
 use crate::Result;
 use crate::chunk::Content;
+use crate::thresholds::{MAX_CHUNK_BYTES, MAX_PARTS};
 
 /// The cells of a sparse array, in row-major order, and what was found out about them. All columns
 /// of an array share it.
@@ -34,8 +35,10 @@ pub(crate) struct Counted {
 }
 
 impl Rows {
-    /// Rows of which nothing is known yet.
-    pub(crate) const fn new(most: u64) -> Self {
+    /// Rows of which nothing is known yet: chunks have so many cells at most, and fewer if cells of
+    /// this many bytes would make them too large.
+    pub(crate) fn new(most: u64, widest: u64) -> Self {
+        let most = most.min(MAX_CHUNK_BYTES / widest.max(1)).max(1);
         Self { most, total: OnceLock::new(), starts: OnceLock::new() }
     }
 
@@ -83,10 +86,11 @@ impl Rows {
         Ok(self.total()?.clamp(1, self.most))
     }
 
-    /// Parts of the array that follow each other in the order of the rows, about as many as chunks.
+    /// Parts of the array that follow each other in the order of the rows, about as many as chunks,
+    /// and no more than can be counted.
     /// Which cells a part has does not depend on the fields that are read of it.
     fn parts(&self, array: &Array, total: u64) -> Result<Vec<Read>> {
-        let chunks = usize::try_from(total.div_ceil(self.most)).ok();
+        let chunks = usize::try_from(total.div_ceil(self.most).min(MAX_PARTS)).ok();
         let chunks = chunks.or_internal("an array has more cells than memory has bytes")?;
         Ok(array.read().order(Layout::RowMajor).partitions(chunks)?)
     }
@@ -108,7 +112,7 @@ pub(crate) fn chunk(
 ) -> Result<Option<Bytes>> {
     let (total, size) = (rows.total()?, rows.chunk()?);
     let Some(first) = index.checked_mul(size).filter(|first| *first < total) else { return Ok(None) };
-    let end = total.min(first + size);
+    let end = total.min(first.saturating_add(size));
     let starts = rows.starts.get().or_internal("the cells of parts were not counted")?;
     let mut encoder = content.encoder();
     let mut at = first;
@@ -127,4 +131,18 @@ pub(crate) fn chunk(
     let padding = usize::try_from(size - (end - first)).ok().or_internal("a chunk is larger than memory")?;
     encoder.pad(padding)?;
     Ok(Some(encoder.finish()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thresholds::ROWS;
+
+    #[test]
+    fn chunks_have_fewer_cells_if_these_are_wide() {
+        let most = |most, widest| Rows::new(most, widest).most;
+        assert_eq!((most(ROWS, 0), most(ROWS, 8), most(ROWS, 1024)), (ROWS, ROWS, ROWS));
+        assert_eq!((most(ROWS, 1025), most(ROWS, 128 << 20), most(ROWS, u64::MAX)), (261_888, 2, 1));
+        assert_eq!((most(7, 8), most(u64::MAX, 8)), (7, 1 << 25));
+    }
 }

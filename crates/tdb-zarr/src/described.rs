@@ -4,24 +4,19 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tdb_array::Array;
-use tdb_array::schema::{ArrayMetadata, ArrayType, Attribute, Dimension, Enumeration};
+use tdb_array::schema::{ArraySchema, ArrayType, Attribute, Dimension, Enumeration};
 use tdb_cells::OrInternal;
 use tdb_text::value::interval_text;
 
+use crate::attributes::{OfFields, of_all};
 use crate::chunk::{Content, Part};
 use crate::column::Rows;
 use crate::form::Shown;
 use crate::grid::{Coordinates, Grid, Side, fitted, is_counted_from_zero, sides};
+use crate::names::Names;
 use crate::node::{ArrayNode, Group, Node, Source};
 use crate::thresholds::{COORDINATE_CHUNK, MAX_COORDINATES};
-use crate::{Options, Refusal, Result, attributes};
-
-/// The name of an attribute that has none.
-const ANONYMOUS: &str = "values";
-/// The name that libtiledb 1.x stores for such an attribute.
-const OLD_ANONYMOUS: &str = "__attr";
-/// The group of the values of enumerations.
-const ENUMERATIONS: &str = "enumerations";
+use crate::{Error, Options, Refusal, Result};
 
 /// A group that is being made of an array.
 struct Making<'a> {
@@ -29,8 +24,11 @@ struct Making<'a> {
     home: usize,
     /// The path of the group, with a slash at its end unless it is the root.
     path: String,
-    metadata: ArrayMetadata,
+    metadata: OfFields,
+    names: Names<'a>,
     group: Group,
+    /// The values of the enumerations that fields have.
+    enumerations: Group,
     refused: Vec<Refusal>,
 }
 
@@ -43,23 +41,50 @@ pub(crate) fn described(
     options: &Options,
 ) -> Result<(Group, Vec<Refusal>)> {
     let metadata = array.metadata()?;
-    let group = Group { attributes: attributes::of_all(&metadata), children: Vec::new() };
-    let path = if path.is_empty() { String::new() } else { format!("{path}/") };
-    let mut making = Making { array, home, path, metadata, group, refused: Vec::new() };
+    let mut making = Making {
+        array,
+        home,
+        path: if path.is_empty() { String::new() } else { format!("{path}/") },
+        metadata: OfFields::new(&metadata),
+        names: Names::of(array.schema()),
+        group: Group::new(of_all(&metadata)),
+        enumerations: Group::default(),
+        refused: Vec::new(),
+    };
+    // First, since fields say where their values are.
+    making.enumerations()?;
     match array.schema().array_type {
         ArrayType::Dense => match sides(array.schema()) {
             Ok(sides) => making.dense(&sides)?,
             Err(why) => making.refuse("", why),
         },
-        ArrayType::Sparse => making.sparse(&Arc::new(Rows::new(options.rows)))?,
+        ArrayType::Sparse => making.sparse(options.rows),
     }
-    making.enumerations()?;
+    if making.enumerations.children().next().is_some() {
+        let (name, values) = (making.names.enumerations.clone(), core::mem::take(&mut making.enumerations));
+        if let Err(why) = making.group.add(&name, Node::Group(values)) {
+            making.refuse(&name, why);
+        }
+    }
     Ok((making.group, making.refused))
 }
 
-/// The name of a field's node.
-fn name_of(field: &str) -> &str {
-    if matches!(field, "" | OLD_ANONYMOUS) { ANONYMOUS } else { field }
+/// Bytes that the widest cell of a sparse array's fields takes in a chunk.
+fn widest(schema: &ArraySchema) -> u64 {
+    let dimensions = schema.domain.dimensions.iter().filter_map(|one| {
+        let shown = Shown::of(one.datatype, one.cell_val_num).ok()?;
+        Some(content(&one.name, shown, &shown.zeros()).weight())
+    });
+    let attributes = schema.attributes.iter().filter_map(|one| {
+        let shown = Shown::of(one.datatype, one.cell_val_num).ok()?;
+        Some(content(&one.name, shown, &one.fill_value).weight())
+    });
+    dimensions.chain(attributes).max().unwrap_or(0)
+}
+
+/// The values of a field.
+fn content(field: &str, shown: Shown, fill: &[u8]) -> Content {
+    Content { field: field.to_owned(), part: Part::Values, shown, fill: shown.short(fill).to_vec() }
 }
 
 impl Making<'_> {
@@ -71,10 +96,10 @@ impl Making<'_> {
         self.refused.push(Refusal { path, reason: why.into() });
     }
 
-    fn add(&mut self, name: &str, node: ArrayNode) {
-        if let Err(why) = self.group.add(name, Node::Array(node)) {
-            self.refuse(name, why);
-        }
+    /// Adds a node, or says why it is not shown. Whether it is.
+    fn add(&mut self, name: &str, node: ArrayNode) -> bool {
+        let added = self.group.add(name, Node::Array(node));
+        added.map_err(|why| self.refuse(name, why)).is_ok()
     }
 
     /// Adds the arrays of a dense array.
@@ -86,10 +111,9 @@ impl Making<'_> {
         }
         self.labels(sides)?;
         for attribute in &schema.attributes {
-            let fields = attribute.name.clone();
-            let source = move |shown: &Shown| {
-                let sides = fitted(sides.to_vec(), shown);
-                Source::Grid(Grid { label: None, field: fields.clone(), sides })
+            let source = |content: &Content| {
+                let sides = fitted(sides.to_vec(), content);
+                Source::Grid(Grid { label: None, field: attribute.name.clone(), sides })
             };
             self.attribute(attribute, &axes, source);
         }
@@ -97,63 +121,69 @@ impl Making<'_> {
     }
 
     /// Adds the columns of a sparse array.
-    fn sparse(&mut self, rows: &Arc<Rows>) -> Result<()> {
+    fn sparse(&mut self, rows: u64) {
         let axes = ["cell".to_owned()];
         let schema = self.array.schema();
+        let rows = &Arc::new(Rows::new(rows, widest(schema)));
         for dimension in &schema.domain.dimensions {
-            let shown = match Shown::of(dimension.datatype, dimension.cell_val_num) {
-                Ok(shown) => shown,
-                Err(why) => {
-                    self.refuse(&dimension.name, why);
-                    continue;
-                }
-            };
-            let content = Content {
-                field: dimension.name.clone(),
-                part: Part::Values,
-                shown,
-                fill: vec![0; shown.cell_bytes().unwrap_or(0)],
-            };
+            let Some(shown) = self.dimension(dimension) else { continue };
+            let content = content(&dimension.name, shown, &shown.zeros());
             let source = Source::Column(dimension.name.clone(), Arc::clone(rows));
-            let own = attributes::of_field(&self.metadata, &dimension.name, true);
+            let own = self.metadata.field(&dimension.name, true);
             let node = self.node(content, &axes, source, own);
             self.add(&dimension.name, node);
         }
         for attribute in &schema.attributes {
-            let source = |_: &Shown| Source::Column(attribute.name.clone(), Arc::clone(rows));
+            let source = |_: &Content| Source::Column(attribute.name.clone(), Arc::clone(rows));
             self.attribute(attribute, &axes, source);
         }
-        Ok(())
+    }
+
+    /// How a dimension is shown, if it can be.
+    fn dimension(&mut self, dimension: &Dimension) -> Option<Shown> {
+        let shown = if self.names.is_attribute(&dimension.name) {
+            Err("an attribute has this name, too".to_owned())
+        } else {
+            Shown::of(dimension.datatype, dimension.cell_val_num)
+        };
+        shown.map_err(|why| self.refuse(&dimension.name, why)).ok()
     }
 
     /// Adds an attribute, and its validity if it has one.
-    fn attribute(&mut self, attribute: &Attribute, axes: &[String], source: impl Fn(&Shown) -> Source) {
-        let name = name_of(&attribute.name);
-        let shown = match Shown::of(attribute.datatype, attribute.cell_val_num) {
+    fn attribute(&mut self, attribute: &Attribute, axes: &[String], source: impl Fn(&Content) -> Source) {
+        let name = self.names.of_field(&attribute.name).to_owned();
+        let shown = Shown::of(attribute.datatype, attribute.cell_val_num);
+        let shown = match self.group.may_have(&name).map_err(str::to_owned).and(shown) {
             Ok(shown) => shown,
-            Err(why) => return self.refuse(name, why),
+            Err(why) => return self.refuse(&name, why),
         };
-        let mut own = attributes::of_field(&self.metadata, &attribute.name, false);
-        if let Some(enumeration) = &attribute.enumeration {
-            own.insert("tdb_enumeration".to_owned(), json!(format!("{ENUMERATIONS}/{enumeration}")));
+        let mut own = self.metadata.field(&attribute.name, false);
+        if let Some(enumeration) = &attribute.enumeration
+            && self.enumerations.child(enumeration).is_some()
+        {
+            let path = format!("{}/{enumeration}", self.names.enumerations);
+            own.insert("tdb_enumeration".to_owned(), json!(path));
         }
-        let validity = format!("{name}_validity");
-        if attribute.nullable {
-            own.insert("tdb_validity".to_owned(), json!(validity));
+        let mut validity = attribute.nullable.then(|| self.names.validity(&name));
+        if let Some(other) = &validity {
+            match self.group.may_have(other) {
+                Ok(()) => _ = own.insert("tdb_validity".to_owned(), json!(other)),
+                Err(why) => {
+                    self.refuse(&other.clone(), why);
+                    validity = None;
+                }
+            }
         }
-        let content = Content {
-            field: attribute.name.clone(),
-            part: Part::Values,
-            shown,
-            fill: attribute.fill_value.clone(),
-        };
-        let node = self.node(content, axes, source(&shown), own);
-        self.add(name, node);
-        if attribute.nullable {
-            let shown = Shown::validity();
+        let content = content(&attribute.name, shown, &attribute.fill_value);
+        let of_values = source(&content);
+        let node = self.node(content, axes, of_values, own);
+        self.add(&name, node);
+        if let Some(validity) = validity {
             let fill = vec![u8::from(attribute.fill_validity != 0)];
-            let content = Content { field: attribute.name.clone(), part: Part::Validity, shown, fill };
-            let node = self.node(content, axes, source(&shown), Map::new());
+            let (field, shown) = (attribute.name.clone(), Shown::validity());
+            let content = Content { field, part: Part::Validity, shown, fill };
+            let of_validity = source(&content);
+            let node = self.node(content, axes, of_validity, Map::new());
             self.add(&validity, node);
         }
     }
@@ -167,7 +197,8 @@ impl Making<'_> {
     ) -> ArrayNode {
         let mut dimensions = axes.to_vec();
         if content.shown.inner.is_some() {
-            dimensions.push(format!("{}_value", name_of(&content.field)));
+            let name = format!("{}_value", self.names.of_field(&content.field));
+            dimensions.push(self.names.axis(name));
         }
         ArrayNode { home: self.home, attributes, dimensions, content, source }
     }
@@ -189,19 +220,11 @@ impl Making<'_> {
             );
             return self.refuse(&dimension.name, why);
         }
-        let shown = match Shown::of(dimension.datatype, dimension.cell_val_num) {
-            Ok(shown) => shown,
-            Err(why) => return self.refuse(&dimension.name, why),
-        };
-        let content = Content {
-            field: dimension.name.clone(),
-            part: Part::Values,
-            shown,
-            fill: vec![0; dimension.datatype.size()],
-        };
+        let Some(shown) = self.dimension(dimension) else { return };
+        let content = content(&dimension.name, shown, &shown.zeros());
         let side = Side { count: side.count, chunk: COORDINATE_CHUNK.min(side.count) };
         let source = Source::Coordinates(Coordinates { dimension: at, side });
-        let own = attributes::of_field(&self.metadata, &dimension.name, true);
+        let own = self.metadata.field(&dimension.name, true);
         let node = self.node(content, core::slice::from_ref(&dimension.name), source, own);
         self.add(&dimension.name, node);
     }
@@ -235,18 +258,14 @@ impl Making<'_> {
                     continue;
                 }
             };
-            let content = Content {
-                field: label.name.clone(),
-                part: Part::Values,
-                shown,
-                fill: attribute.fill_value.clone(),
-            };
-            let sides = fitted(vec![*side], &shown);
+            let content = content(&label.name, shown, &attribute.fill_value);
+            let sides = fitted(vec![*side], &content);
             let field = attribute.name.clone();
             let source = Source::Grid(Grid { label: Some(label.name.clone()), field, sides });
             let node = self.node(content, core::slice::from_ref(&dimension.name), source, Map::new());
-            self.add(&label.name, node);
-            names.push(label.name.clone());
+            if self.add(&label.name, node) {
+                names.push(label.name.clone());
+            }
         }
         if !names.is_empty() {
             // Readers that know the conventions of CF make coordinates of these.
@@ -261,24 +280,13 @@ impl Making<'_> {
         let mut names: Vec<&String> = fields.filter_map(|one| one.enumeration.as_ref()).collect();
         names.sort();
         names.dedup();
-        let mut group = Group::default();
         for name in names {
-            let path = format!("{ENUMERATIONS}/{name}");
             let enumeration = self.array.enumeration(name)?.or_internal("an enumeration has no values")?;
-            match self.values(&enumeration)? {
-                Ok(node) => {
-                    if let Err(why) = group.add(name, Node::Array(node)) {
-                        self.refuse(&path, why);
-                    }
-                }
-                Err(why) => self.refuse(&path, why),
+            let added = self.values(&enumeration)?;
+            let added = added.and_then(|node| self.enumerations.add(name, Node::Array(node)));
+            if let Err(why) = added {
+                self.refuse(&format!("{}/{name}", self.names.enumerations), why);
             }
-        }
-        if group.children.is_empty() {
-            return Ok(());
-        }
-        if let Err(why) = self.group.add(ENUMERATIONS, Node::Group(group)) {
-            self.refuse(ENUMERATIONS, why);
         }
         Ok(())
     }
@@ -289,17 +297,16 @@ impl Making<'_> {
             Ok(shown) => shown,
             Err(why) => return Ok(Err(why)),
         };
-        let content = Content {
-            field: enumeration.name.clone(),
-            part: Part::Values,
-            shown,
-            fill: vec![0; shown.cell_bytes().unwrap_or(0)],
-        };
+        let content = content(&enumeration.name, shown, &shown.zeros());
         let mut encoder = content.encoder();
         for number in 0..enumeration.len() {
-            encoder.push(
-                enumeration.value(number).or_internal("an enumeration has fewer values than it says")?,
-            )?;
+            let value = enumeration.value(number);
+            match encoder.push(value.or_internal("an enumeration has fewer values than it says")?) {
+                Err(Error::NotText { cell, datatype, .. }) => {
+                    return Ok(Err(format!("its value {cell} is not valid {datatype} text")));
+                }
+                pushed => pushed?,
+            }
         }
         let chunk = encoder.finish()?;
         let count = u64::try_from(enumeration.len()).ok().or_internal("an enumeration is too long")?;
@@ -308,13 +315,27 @@ impl Making<'_> {
     }
 }
 
-/// Names of fields, for tests.
 #[cfg(test)]
 mod tests {
-    use super::name_of;
+    use core::num::NonZeroU32;
+
+    use tdb_array::schema::{CellValNum, Datatype, SchemaBuilder};
+
+    use super::*;
 
     #[test]
-    fn an_attribute_without_a_name_is_called_values() {
-        assert_eq!([name_of(""), name_of("__attr"), name_of("a")], ["values", "values", "a"]);
+    fn the_widest_field_of_an_array_may_be_a_dimension() {
+        let widest = |attributes: &[(Datatype, u32)]| {
+            let schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=9).with_tile(10i32));
+            let attribute = |schema: SchemaBuilder, (at, (datatype, count)): (usize, &(Datatype, u32))| {
+                let count = CellValNum::Fixed(NonZeroU32::new(*count).unwrap());
+                schema.attribute(Attribute::new(format!("a{at}"), *datatype, count))
+            };
+            widest(&attributes.iter().enumerate().fold(schema, attribute).build().unwrap())
+        };
+        assert_eq!(widest(&[(Datatype::Int8, 1)]), 4);
+        assert_eq!(widest(&[(Datatype::Int8, 1), (Datatype::Float64, 1000), (Datatype::Char, 5)]), 8000);
+        // What is not shown has no chunks.
+        assert_eq!(widest(&[(Datatype::Int8, 7), (Datatype::Blob, (1 << 20) + 1)]), 7);
     }
 }

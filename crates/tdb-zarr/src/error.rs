@@ -24,9 +24,10 @@ pub enum Error {
         /// The type of the field.
         datatype: &'static str,
     },
-    /// A list of more keys than this crate makes at once.
+    /// A list of more keys than this crate makes at once: in number, in bytes, or in boxes of
+    /// fragments that are compared for it.
     #[error(
-        "there are more than {max} keys below \"{prefix}\": ask for a longer prefix, or for the keys themselves"
+        "there are too many keys below \"{prefix}\" for one list, which has {max} at most, and 256 MiB: ask for a longer prefix, or for the keys themselves"
     )]
     TooManyKeys {
         /// The beginning of the keys that was asked for.

@@ -5,6 +5,7 @@ use tdb_array::schema::{CellValNum, Datatype, DatatypeClass, Physical};
 use tdb_text::value::{cell_json, text_of};
 
 use crate::base64;
+use crate::thresholds::{MAX_CHUNK_BYTES, MAX_FILL_BYTES};
 
 /// A data type of Zarr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,7 @@ impl Shown {
             CellValNum::Fixed(count) => Some(count.get()),
             CellValNum::Var => None,
         };
-        let whole = |form| Ok(Self { datatype, form, inner: None });
+        let whole = |form| Self { datatype, form, inner: None }.limited();
         let value = match (datatype.class(), count) {
             (DatatypeClass::String, None) => return whole(Form::Text),
             (DatatypeClass::String, Some(count)) => {
@@ -69,8 +70,24 @@ impl Shown {
             _ => return Err(format!("Zarr has no type for {datatype}")),
         };
         match count {
-            Some(count) => Ok(Self { datatype, form: value, inner: (count > 1).then_some(count) }),
+            Some(count) => Self { datatype, form: value, inner: (count > 1).then_some(count) }.limited(),
             None => Err(format!("a cell has any number of {datatype} values, and Zarr has no lists")),
+        }
+    }
+
+    /// The same, if chunks and documents can have such cells. Nothing else limits the size of a
+    /// cell: it is a number in a schema.
+    fn limited(self) -> Result<Self, String> {
+        let bytes = self.wide_cell_bytes().unwrap_or(0);
+        match self.form {
+            Form::Terminated(_) | Form::Raw(_) | Form::Wide(_) if bytes > MAX_FILL_BYTES => Err(format!(
+                "a cell has {bytes} bytes, and a fill value, which Zarr's documents say, has \
+                 {MAX_FILL_BYTES} at most"
+            )),
+            _ if bytes > MAX_CHUNK_BYTES => {
+                Err(format!("a cell has {bytes} bytes, and a chunk has {MAX_CHUNK_BYTES} at most"))
+            }
+            _ => Ok(self),
         }
     }
 
@@ -81,15 +98,34 @@ impl Shown {
 
     /// Bytes of a cell in a chunk, if they are as many in each.
     pub(crate) fn cell_bytes(&self) -> Option<usize> {
+        self.wide_cell_bytes().and_then(|bytes| usize::try_from(bytes).ok())
+    }
+
+    /// [`Self::cell_bytes`] of cells that memory may not have.
+    fn wide_cell_bytes(&self) -> Option<u64> {
         let value = match self.form {
-            Form::Number(physical) => physical.size(),
+            Form::Number(physical) => u64::try_from(physical.size()).ok()?,
             Form::Bool => 1,
             Form::Time { .. } => 8,
-            Form::Terminated(bytes) | Form::Raw(bytes) => usize::try_from(bytes).ok()?,
-            Form::Wide(characters) => usize::try_from(characters).ok()?.checked_mul(4)?,
+            Form::Terminated(bytes) | Form::Raw(bytes) => bytes.into(),
+            Form::Wide(characters) => u64::from(characters) * 4,
             Form::Text | Form::Bytes => return None,
         };
-        value.checked_mul(usize::try_from(self.inner.unwrap_or(1)).ok()?)
+        Some(value.saturating_mul(self.inner.unwrap_or(1).into()))
+    }
+
+    /// A fill value of zeros, for fields that have none: of several values in a cell, the first.
+    pub(crate) fn zeros(&self) -> Vec<u8> {
+        vec![0; Self { inner: None, ..*self }.cell_bytes().unwrap_or(0)]
+    }
+
+    /// A fill value, or the first of several equal ones: a schema may have many thousands in a
+    /// cell.
+    pub(crate) fn short<'f>(&self, fill: &'f [u8]) -> &'f [u8] {
+        match self.inner {
+            Some(_) if self.says_all(fill) => fill.get(..self.datatype.size()).unwrap_or(fill),
+            _ => fill,
+        }
     }
 
     /// The data type in `zarr.json`.
@@ -164,8 +200,10 @@ impl Shown {
             },
             Form::Bool => json!(value.first().is_some_and(|byte| *byte != 0)),
             Form::Time { .. } => integer(),
+            // A fill value that is too long, or that is no text, is never needed: its chunks are
+            // always made.
+            Form::Bytes | Form::Text if is_long(fill) => json!(""),
             Form::Terminated(_) | Form::Raw(_) | Form::Bytes => json!(base64::encode(fill)),
-            // A fill value that is no text is never needed: its chunks are always made.
             Form::Wide(_) | Form::Text => json!(text_of(self.datatype, fill).as_deref().unwrap_or("")),
         }
     }
@@ -180,10 +218,16 @@ impl Shown {
                 let first = values.next();
                 values.all(|value| Some(value) == first)
             }
+            Form::Bytes | Form::Text if is_long(fill) => false,
             Form::Wide(_) | Form::Text => text_of(self.datatype, fill).is_some(),
             Form::Terminated(_) | Form::Raw(_) | Form::Bytes => true,
         }
     }
+}
+
+/// Whether documents cannot have a fill value of any length.
+fn is_long(fill: &[u8]) -> bool {
+    u64::try_from(fill.len()).is_ok_and(|bytes| bytes > MAX_FILL_BYTES)
 }
 
 const fn number_name(physical: Physical) -> &'static str {
@@ -248,6 +292,43 @@ mod tests {
         assert_eq!(said(Datatype::GeomWkb, CellValNum::Var).1, json!("variable_length_bytes"));
         let refused = Shown::of(Datatype::Int32, CellValNum::Var).unwrap_err();
         assert_eq!(refused, "a cell has any number of INT32 values, and Zarr has no lists");
+    }
+
+    #[test]
+    fn cells_that_chunks_or_documents_cannot_have_are_refused_by_their_size() {
+        let most = u32::MAX - 1;
+        let size =
+            |datatype, count| Shown::of(datatype, fixed(count)).map(|shown| shown.cell_bytes().unwrap());
+        let chunk = |bytes: u64| Err(format!("a cell has {bytes} bytes, and a chunk has 268435456 at most"));
+        assert_eq!(size(Datatype::Float64, most), chunk(8 * u64::from(most)));
+        assert_eq!(size(Datatype::DatetimeDay, (1 << 25) + 1), chunk((1 << 28) + 8));
+        assert_eq!(size(Datatype::Float64, 1 << 25), Ok(1 << 28));
+        let document = |bytes: u64| {
+            Err(format!(
+                "a cell has {bytes} bytes, and a fill value, which Zarr's documents say, has 1048576 at most"
+            ))
+        };
+        assert_eq!(size(Datatype::Char, most), document(most.into()));
+        assert_eq!(size(Datatype::Blob, (1 << 20) + 1), document((1 << 20) + 1));
+        assert_eq!(size(Datatype::StringUtf32, most), document(4 * u64::from(most)));
+        assert_eq!(size(Datatype::StringUtf32, 1 << 18), Ok(1 << 20));
+    }
+
+    #[test]
+    fn fill_values_are_kept_as_short_as_they_say_all() {
+        let shown = |datatype, count| Shown::of(datatype, count).unwrap();
+        let numbers = shown(Datatype::Float64, fixed(1 << 24));
+        assert_eq!((numbers.zeros().len(), shown(Datatype::Char, fixed(5)).zeros().len()), (8, 5));
+        assert_eq!((numbers.short(&[1; 1 << 20]), numbers.short(&[1, 2, 3])), (&[1; 8][..], &[1, 2, 3][..]));
+        assert_eq!(shown(Datatype::Char, fixed(3)).short(&[1; 3]), [1; 3]);
+        let text = shown(Datatype::StringUtf8, CellValNum::Var);
+        assert!(text.zeros().is_empty());
+        let long = vec![b'x'; (1 << 20) + 1];
+        assert_eq!((text.fill(&long), text.says_all(&long)), (json!(""), false));
+        assert_eq!(
+            (text.fill(&long[1..]).as_str().unwrap().len(), text.says_all(&long[1..])),
+            (1 << 20, true)
+        );
     }
 
     #[test]

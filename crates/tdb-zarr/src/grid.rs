@@ -9,8 +9,7 @@ use tdb_cells::OrInternal;
 
 use crate::Result;
 use crate::chunk::Content;
-use crate::form::Shown;
-use crate::thresholds::{MAX_CHUNK_BYTES, MAX_SHAPE};
+use crate::thresholds::{MAX_CHUNK_BYTES, MAX_DIMENSIONS, MAX_SHAPE};
 
 /// A dimension as an axis: positions are distances from the low end of its domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +36,13 @@ type Span = (u64, u64);
 
 /// The axes of a dense array, or why it has none that Zarr could have.
 pub(crate) fn sides(schema: &ArraySchema) -> Result<Vec<Side>, String> {
+    let count = schema.domain.dimensions.len();
+    if count > MAX_DIMENSIONS {
+        return Err(format!(
+            "it has {count} dimensions, and Zarr's readers, whose arrays are numpy's, have {MAX_DIMENSIONS} \
+             at most"
+        ));
+    }
     let current = schema.current_domain.as_ref();
     let side = |(at, dimension): (usize, &Dimension)| {
         let range = current.and_then(|current| current.ranges.get(at));
@@ -55,9 +61,8 @@ pub(crate) fn sides(schema: &ArraySchema) -> Result<Vec<Side>, String> {
 
 /// The same axes with smaller chunks if those of a field would be too large: halves of tiles,
 /// quarters, and so on, along the slowest axes first.
-pub(crate) fn fitted(mut sides: Vec<Side>, shown: &Shown) -> Vec<Side> {
-    // Texts count as eight bytes.
-    let cell = shown.cell_bytes().map_or(8, wide);
+pub(crate) fn fitted(mut sides: Vec<Side>, content: &Content) -> Vec<Side> {
+    let cell = content.weight();
     let bytes = |sides: &[Side]| sides.iter().try_fold(cell, |bytes, side| bytes.checked_mul(side.chunk));
     let fits = |sides: &[Side]| bytes(sides).is_some_and(|bytes| bytes <= MAX_CHUNK_BYTES);
     for at in 0..sides.len() {
@@ -248,6 +253,8 @@ mod tests {
     use tdb_array::schema::{Attribute, CellValNum, Datatype};
 
     use super::*;
+    use crate::chunk::Part;
+    use crate::form::Shown;
 
     #[test]
     fn chunks_are_tiles_cut_at_the_end_of_the_domain_or_of_the_current_one() {
@@ -282,9 +289,10 @@ mod tests {
     #[test]
     fn tiles_that_are_too_large_are_cut_along_the_slowest_axes() {
         let shown = Shown::of(Datatype::Float64, CellValNum::ONE).unwrap();
+        let content = Content { field: String::new(), part: Part::Values, shown, fill: shown.zeros() };
         let large = Side { count: 1 << 40, chunk: 1 << 20 };
-        let cut = fitted(vec![large, large], &shown);
+        let cut = fitted(vec![large, large], &content);
         assert_eq!(cut.iter().map(|side| side.chunk).collect::<Vec<_>>(), [1 << 5, 1 << 20]);
-        assert_eq!(fitted(vec![Side { count: 9, chunk: 3 }], &shown), [Side { count: 9, chunk: 3 }]);
+        assert_eq!(fitted(vec![Side { count: 9, chunk: 3 }], &content), [Side { count: 9, chunk: 3 }]);
     }
 }

@@ -51,7 +51,7 @@ impl Walk<'_> {
         depth: usize,
         path: &str,
     ) -> Result<Group> {
-        let mut group = Group { attributes: attributes::of_all(metadata), children: Vec::new() };
+        let mut group = Group::new(attributes::of_all(metadata));
         for (at, member) in visited.iter().enumerate().filter(|(_, member)| member.depth == depth) {
             let below = visited.get(at + 1..).unwrap_or(&[]);
             let inner = below.iter().take_while(|member| member.depth > depth).count();

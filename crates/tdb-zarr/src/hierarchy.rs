@@ -1,6 +1,5 @@
 //! Hierarchies: what keys there are, and their bytes.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,9 +13,9 @@ use crate::column::Rows;
 use crate::described::described;
 use crate::document::{array_v2, array_v3, attributes_v2, consolidated, group_v2, group_v3};
 use crate::grid::Grid;
-use crate::key::{Asked, Found, chunk_v2, chunk_v3, find, node};
+use crate::key::{Asked, Found, Notation, find, node};
+use crate::listing::Keys;
 use crate::node::{ArrayNode, Group, Node, Source};
-use crate::thresholds::MAX_KEYS;
 use crate::{Error, Formats, Options, Refusal, Result, Span};
 
 /// An array or a group as a Zarr hierarchy. Clones are cheap, and share what was found out about
@@ -189,16 +188,13 @@ impl Hierarchy {
     pub fn children(&self, path: &str) -> Result<Vec<String>> {
         match node(&self.0.root, path) {
             Some(Found::Group(group)) => {
-                let documents = self.0.documents(&Node::Group(Group::default()), path.is_empty());
-                let nodes = group.children.iter().map(|(name, _)| name.clone());
+                let documents = self.0.documents(true, path.is_empty());
+                let nodes = group.children().map(|(name, _)| name.to_owned());
                 Ok(documents.iter().map(|name| (*name).to_owned()).chain(nodes).collect())
             }
-            Some(Found::Array(_)) => {
-                let prefix = format!("{}/", path.trim_matches('/'));
-                let keys = self.list(&prefix)?;
-                let names = keys.iter().filter_map(|key| key.strip_prefix(&prefix)?.split('/').next());
-                let names: BTreeSet<&str> = names.collect();
-                Ok(names.into_iter().map(str::to_owned).collect())
+            Some(Found::Array(node)) => {
+                self.0.count(node.rows(false).into_iter().collect())?;
+                self.0.names_in(node, path, &Homes { all: &self.0.arrays, awaited: None })
             }
             None => Ok(Vec::new()),
         }
@@ -255,15 +251,15 @@ impl Shared {
         Ok(Some(Bytes::from(document.to_string())))
     }
 
-    /// The names of the documents of a node.
-    fn documents(&self, node: &Node, is_root: bool) -> Vec<&'static str> {
+    /// The names of the documents of a group or an array.
+    fn documents(&self, is_group: bool, is_root: bool) -> Vec<&'static str> {
         let mut names = Vec::new();
         if self.formats.v3() {
             names.push("zarr.json");
         }
         if self.formats.v2() {
             names.push(".zattrs");
-            names.push(if matches!(node, Node::Group(_)) { ".zgroup" } else { ".zarray" });
+            names.push(if is_group { ".zgroup" } else { ".zarray" });
         }
         if self.formats.v2() && is_root {
             names.push(".zmetadata");
@@ -272,91 +268,64 @@ impl Shared {
     }
 
     fn list(&self, prefix: &str, homes: &Homes<'_>) -> Result<Vec<String>> {
-        let mut keys = Keys { prefix, found: BTreeSet::new() };
-        for name in self.documents(&Node::Group(Group::default()), true) {
+        let mut keys = Keys::new(prefix);
+        for name in self.documents(true, true) {
             keys.add(name.to_owned())?;
         }
         self.list_group(&self.root, "", homes, &mut keys)?;
-        Ok(keys.found.into_iter().collect())
+        Ok(keys.sorted().collect())
     }
 
     fn list_group(&self, group: &Group, path: &str, homes: &Homes<'_>, keys: &mut Keys<'_>) -> Result<()> {
-        for (name, node) in &group.children {
+        for (name, node) in group.children() {
             let path = format!("{path}{name}/");
-            if !path.starts_with(keys.prefix) && !keys.prefix.starts_with(&path) {
+            if !keys.may_be_below(&path) {
                 continue;
             }
-            for document in self.documents(node, false) {
+            for document in self.documents(matches!(node, Node::Group(_)), false) {
                 keys.add(format!("{path}{document}"))?;
             }
             match node {
                 Node::Group(group) => self.list_group(group, &path, homes, keys)?,
-                Node::Array(node) => self.list_chunks(node, &path, homes, keys)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn list_chunks(
-        &self,
-        node: &ArrayNode,
-        path: &str,
-        homes: &Homes<'_>,
-        keys: &mut Keys<'_>,
-    ) -> Result<()> {
-        for axes in node.chunks(homes.of(node)?)? {
-            let mut index: Vec<u64> = axes.iter().map(|(first, _)| *first).collect();
-            loop {
-                if self.formats.v3() {
-                    keys.add(format!("{path}{}", chunk_v3(&index)))?;
-                }
-                if self.formats.v2() {
-                    keys.add(format!("{path}{}", chunk_v2(&index)))?;
-                }
-                if !advance(&mut index, &axes) {
-                    break;
+                Node::Array(node) => {
+                    // Where chunks are is not asked if the prefix is that of a document.
+                    if Notation::of(self.formats).any(|one| keys.may_be_chunks(&path, one)) {
+                        let boxes = node.chunks(homes.of(node)?)?;
+                        for notation in Notation::of(self.formats) {
+                            keys.add_chunks(&path, &boxes, notation)?;
+                        }
+                    }
                 }
             }
         }
         Ok(())
     }
-}
 
-/// The keys that were found below a prefix.
-struct Keys<'p> {
-    prefix: &'p str,
-    found: BTreeSet<String>,
-}
-
-impl Keys<'_> {
-    fn add(&mut self, key: String) -> Result<()> {
-        if key.starts_with(self.prefix) {
-            self.found.insert(key);
+    /// The names directly below an array.
+    fn names_in(&self, node: &ArrayNode, path: &str, homes: &Homes<'_>) -> Result<Vec<String>> {
+        let boxes = node.chunks(homes.of(node)?)?;
+        let prefix = format!("{}/", path.trim_matches('/'));
+        let mut keys = Keys::new(&prefix);
+        for notation in Notation::of(self.formats) {
+            match notation {
+                // One name has all chunks below it.
+                Notation::V3 if boxes.is_empty() => {}
+                Notation::V3 => keys.add(format!("{prefix}c"))?,
+                Notation::V2 => keys.add_chunks(&prefix, &boxes, notation)?,
+            }
         }
-        if self.found.len() > MAX_KEYS {
-            return Err(Error::TooManyKeys { prefix: self.prefix.to_owned(), max: MAX_KEYS });
+        for name in self.documents(false, false) {
+            keys.add(format!("{prefix}{name}"))?;
         }
-        Ok(())
+        Ok(keys.sorted().filter_map(|key| Some(key.strip_prefix(&prefix)?.to_owned())).collect())
     }
-}
-
-/// The next place in a box, in row-major order; whether there is one.
-fn advance(index: &mut [u64], axes: &[(u64, u64)]) -> bool {
-    for (place, (first, last)) in index.iter_mut().zip(axes).rev() {
-        if *place < *last {
-            *place += 1;
-            return true;
-        }
-        *place = *first;
-    }
-    false
 }
 
 /// The documents of version 2 of a group and all below it.
 fn consolidate(group: &Group, path: &str, documents: &mut Map<String, Value>) -> Result<()> {
     documents.insert(format!("{path}.zgroup"), group_v2());
     documents.insert(format!("{path}.zattrs"), Value::Object(group.attributes.clone()));
-    for (name, node) in &group.children {
+    for (name, node) in group.children() {
         let path = format!("{path}{name}/");
         match node {
             Node::Group(child) => consolidate(child, &path, documents)?,

@@ -49,16 +49,13 @@ fn in_array<'n>(node: &'n ArrayNode, rest: &str, formats: Formats) -> Option<Ask
         ".zattrs" if formats.v2() => return Some(Asked::ArrayAttributes(node)),
         _ => {}
     }
-    let index = match rest.strip_prefix("c/") {
-        Some(places) if formats.v3() => places.split('/').map(place).collect::<Option<Vec<u64>>>()?,
-        None if formats.v2() => rest.split('.').map(place).collect::<Option<Vec<u64>>>()?,
-        _ => return None,
-    };
-    Some(Asked::Chunk(node, index))
+    let notation = if rest.starts_with(Notation::V3.head()) { Notation::V3 } else { Notation::V2 };
+    let places = Notation::of(formats).find(|one| *one == notation)?.places(rest)?;
+    Some(Asked::Chunk(node, places))
 }
 
 /// A number as keys have it: digits, and no zero before others.
-fn place(text: &str) -> Option<u64> {
+pub(crate) fn place(text: &str) -> Option<u64> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     (digits && (text == "0" || !text.starts_with('0'))).then(|| text.parse().ok())?
 }
@@ -85,14 +82,48 @@ pub(crate) enum Found<'n> {
     Array(&'n ArrayNode),
 }
 
-/// The key of a chunk below its array.
-pub(crate) fn chunk_v3(index: &[u64]) -> String {
-    index.iter().fold("c".to_owned(), |key, place| format!("{key}/{place}"))
+/// How the keys of chunks are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notation {
+    /// Version 2: `1.20`.
+    V2,
+    /// Version 3: `c/1/20`.
+    V3,
 }
 
-/// The key of a chunk below its array, in version 2.
-pub(crate) fn chunk_v2(index: &[u64]) -> String {
-    index.iter().map(u64::to_string).collect::<Vec<_>>().join(".")
+impl Notation {
+    /// How hierarchies of these versions have the keys of chunks.
+    pub(crate) fn of(formats: Formats) -> impl Iterator<Item = Self> {
+        let v3 = formats.v3().then_some(Self::V3);
+        v3.into_iter().chain(formats.v2().then_some(Self::V2))
+    }
+
+    /// What comes before the places.
+    pub(crate) const fn head(self) -> &'static str {
+        match self {
+            Self::V2 => "",
+            Self::V3 => "c/",
+        }
+    }
+
+    /// What is between places.
+    pub(crate) const fn separator(self) -> &'static str {
+        match self {
+            Self::V2 => ".",
+            Self::V3 => "/",
+        }
+    }
+
+    /// The places in the key of a chunk below its array.
+    fn places(self, key: &str) -> Option<Vec<u64>> {
+        key.strip_prefix(self.head())?.split(self.separator()).map(place).collect()
+    }
+
+    /// The key of a chunk below its array.
+    pub(crate) fn chunk(self, index: &[u64]) -> String {
+        let places = index.iter().map(u64::to_string).collect::<Vec<_>>();
+        format!("{}{}", self.head(), places.join(self.separator()))
+    }
 }
 
 #[cfg(test)]
@@ -108,6 +139,7 @@ mod tests {
         for wrong in ["", "01", "+1", "-1", "1e3", " 1", "18446744073709551616", "०"] {
             assert_eq!(place(wrong), None, "{wrong}");
         }
-        assert_eq!((chunk_v3(&[1, 20]), chunk_v2(&[1, 20])), ("c/1/20".to_owned(), "1.20".to_owned()));
+        assert_eq!(Notation::V3.chunk(&[1, 20]), "c/1/20");
+        assert_eq!(Notation::V2.chunk(&[1, 20]), "1.20");
     }
 }

@@ -44,17 +44,24 @@
 //! | dates and times | `numpy.datetime64`, `numpy.timedelta64`; `M8`, `m8` |
 //!
 //! Chunks of a dense array in which nothing was written have no key. A tile of more than 256 MiB is
-//! shown as several chunks. Sparse arrays have chunks of a number of cells
-//! ([`Options::rows`]): to know how many there are, they are counted once, and an array of several
-//! chunks is cut into parts, whose cells are counted once.
+//! shown as several chunks. Sparse arrays have chunks of a number of cells ([`Options::rows`]), of
+//! which the widest field of a fixed size has 256 MiB at most: to know how many there are, they are
+//! counted once, and an array of several chunks is cut into parts, whose cells are counted once.
+//!
+//! Names that fields have are left to them: where an attribute is called `a_validity`, the validity
+//! of `a` is `a_validity_2`, and likewise with `values` and `enumerations`. The attributes
+//! `tdb_validity` and `tdb_enumeration` of a field's array say which names there are.
 //!
 //! # What is not shown
 //!
-//! [`Hierarchy::refused`] lists it with the reasons: lists of numbers of any length, names that
-//! Zarr cannot have (with a slash, or beginning with two underscores), dimensions with 2^63
-//! positions and more, the coordinates of a dense dimension with more than 2^24 positions, labels
-//! that are stored outside the array, members of groups that cannot be opened. A chunk with a cell
-//! that is not the text that its type says fails, and the error names the cell.
+//! [`Hierarchy::refused`] lists it with the reasons: lists of numbers of any length, cells of more
+//! than 256 MiB, texts and bytes of a fixed length of more than 1 MiB, names that Zarr cannot have
+//! (with a slash, or beginning with two underscores), dimensions whose name an attribute has, too,
+//! dense arrays with more than 64 dimensions or with 2^63 positions and more along one, the
+//! coordinates of a dense dimension with more than 2^24 positions, enumerations with a value that
+//! is not the text that its type says, labels that are stored outside the array, members of groups
+//! that cannot be opened. A chunk with a cell that is not such a text fails, and the error names
+//! the cell.
 //!
 //! This crate knows no files, clocks or threads, and has no C.
 #![forbid(unsafe_code)]
@@ -71,6 +78,8 @@ mod grid;
 mod group;
 mod hierarchy;
 mod key;
+mod listing;
+mod names;
 mod node;
 mod options;
 mod thresholds;

@@ -1,5 +1,6 @@
 //! The nodes of a hierarchy: groups and arrays.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -26,7 +27,9 @@ pub(crate) struct Group {
     /// The attributes.
     pub(crate) attributes: Map<String, Value>,
     /// The nodes, in the order of the array's fields or of the group's members.
-    pub(crate) children: Vec<(String, Node)>,
+    children: Vec<(Arc<str>, Node)>,
+    /// The numbers of the nodes by their names: there may be many thousands.
+    names: HashMap<Arc<str>, usize>,
 }
 
 /// An array: what its documents say, and where its chunks come from.
@@ -70,14 +73,24 @@ pub(crate) struct Sizes {
 pub(crate) const DOCUMENTS: [&str; 5] = ["zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata"];
 
 impl Group {
+    /// A group without nodes.
+    pub(crate) fn new(attributes: Map<String, Value>) -> Self {
+        Self { attributes, ..Self::default() }
+    }
+
     /// The node of a name.
     pub(crate) fn child(&self, name: &str) -> Option<&Node> {
-        self.children.iter().find(|(known, _)| known == name).map(|(_, node)| node)
+        self.children.get(*self.names.get(name)?).map(|(_, node)| node)
+    }
+
+    /// The nodes and their names, in order.
+    pub(crate) fn children(&self) -> impl Iterator<Item = (&str, &Node)> {
+        self.children.iter().map(|(name, node)| (&**name, node))
     }
 
     /// The rows of columns whose paths may begin with a prefix, with the numbers of their arrays.
     pub(crate) fn rows_below(&self, path: &str, prefix: &str, found: &mut Vec<(usize, Arc<Rows>, bool)>) {
-        for (name, node) in &self.children {
+        for (name, node) in self.children() {
             let path = format!("{path}{name}/");
             match node {
                 _ if !path.starts_with(prefix) && !prefix.starts_with(&path) => {}
@@ -89,19 +102,24 @@ impl Group {
 
     /// Adds a node, or says why none can have this name.
     pub(crate) fn add(&mut self, name: &str, node: Node) -> Result<(), String> {
-        let why = match name {
-            "" => "it has no name",
-            "." | ".." => "Zarr gives this name a meaning of its own",
-            _ if DOCUMENTS.contains(&name) => "it has the name of one of Zarr's documents",
-            _ if name.contains('/') => "its name has a slash, which separates the names of Zarr's keys",
-            _ if name.starts_with("__") => "Zarr reserves names that begin with two underscores",
-            _ if self.child(name).is_some() => "there is another node of this name",
-            _ => {
-                self.children.push((name.to_owned(), node));
-                return Ok(());
-            }
-        };
-        Err(why.to_owned())
+        self.may_have(name)?;
+        let name: Arc<str> = name.into();
+        self.names.insert(Arc::clone(&name), self.children.len());
+        self.children.push((name, node));
+        Ok(())
+    }
+
+    /// Whether a node of this name may be added, or why not.
+    pub(crate) fn may_have(&self, name: &str) -> Result<(), &'static str> {
+        match name {
+            "" => Err("it has no name"),
+            "." | ".." => Err("Zarr gives this name a meaning of its own"),
+            _ if DOCUMENTS.contains(&name) => Err("it has the name of one of Zarr's documents"),
+            _ if name.contains('/') => Err("its name has a slash, which separates the names of Zarr's keys"),
+            _ if name.starts_with("__") => Err("Zarr reserves names that begin with two underscores"),
+            _ if self.names.contains_key(name) => Err("there is another node of this name"),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -42,7 +42,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Documents of both versions, and chunks of 262,144 cells for sparse arrays.
+    /// Documents of both versions, and chunks of 262,144 cells for sparse arrays, or of fewer if
+    /// those of the widest field have more than 256 MiB.
     pub fn new() -> Self {
         Self::default()
     }
@@ -53,7 +54,8 @@ impl Options {
         self
     }
 
-    /// The number of cells in a chunk of a sparse array; 0 counts as 1.
+    /// The most cells in a chunk of a sparse array; 0 counts as 1. There are fewer if those of the
+    /// widest field have more than 256 MiB.
     pub const fn rows(mut self, rows: u64) -> Self {
         self.rows = if rows == 0 { 1 } else { rows };
         self

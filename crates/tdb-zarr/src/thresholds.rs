@@ -12,11 +12,32 @@ pub(crate) const MAX_COORDINATES: u64 = 1 << 24;
 pub(crate) const COORDINATE_CHUNK: u64 = 1 << 16;
 
 /// Cells of sparse arrays in a chunk, unless the caller says otherwise: 2 MiB of the widest
-/// numbers.
+/// numbers. There are fewer if the widest cells would then have more than [`MAX_CHUNK_BYTES`].
 pub(crate) const ROWS: u64 = 1 << 18;
 
-/// Keys that one listing returns: some 100 MB of text.
+/// Parts into which a sparse array is cut. The cells of each are counted before the first chunk is
+/// read, so that more would make readers wait longer than larger parts do.
+pub(crate) const MAX_PARTS: u64 = 1 << 16;
+
+/// Bytes of a fill value that documents say whole. Readers load the documents of all fields when
+/// they open an array.
+pub(crate) const MAX_FILL_BYTES: u64 = 1 << 20;
+
+/// Keys that one listing returns: usually some 100 MB of text.
 pub(crate) const MAX_KEYS: usize = 1_000_000;
+
+/// Bytes of the keys of one listing. Names of fields may be long, and so may places along many
+/// dimensions.
+pub(crate) const MAX_KEY_BYTES: usize = 256 << 20;
+
+/// Boxes that one listing looks at, for the places along each axis: some seconds. Fragments whose
+/// boxes overlap have fewer keys than this.
+pub(crate) const MAX_STEPS: usize = 20_000_000;
+
+/// Dimensions of a dense array, as many as numpy's arrays have at most. The shapes and documents of
+/// all fields name each of them, so that a schema with many of both would choose what memory that
+/// takes.
+pub(crate) const MAX_DIMENSIONS: usize = 64;
 
 /// The largest shape along a dimension: what readers count positions with is a signed number of 64
 /// bits.

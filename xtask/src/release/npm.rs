@@ -12,25 +12,20 @@ use super::table::{Row, Tried};
 use super::trial::{Folder, bare, call, expect, said};
 use super::{Context, empty_folder};
 
-/// The package.
-const PACKAGE: &str = "crates/tdb-web/npm";
-
 /// Reads an array of a folder, as a server of files would give it.
 const PROGRAM: &str = include_str!("read.mjs");
 const FIXTURE: &str = "xtask/fixtures/arrays/2.30.0/quickstart";
 const PRINTED: &str = "16 cells, 136\n";
 
 pub(super) fn run(context: &Context) -> Result<Row, String> {
-    let package = context.root.join(PACKAGE);
-    if !package.join("package.json").is_file() {
-        return Ok(Row::not_here("npm", format!("there is no {PACKAGE}")));
-    }
     if said(Command::new("npm").arg("--version")).is_err() {
         return Ok(Row::not_here("npm", "there is no npm"));
     }
     let begun = Instant::now();
-    // Builds the module into the package.
-    crate::wasm::run(&["--require".to_owned()])?;
+    let package = match crate::wasm::make(&context.root) {
+        Ok(made) => made.package,
+        Err(why) => return Ok(Row::not_here("npm", why)),
+    };
     let built = begun.elapsed();
     let place = context.out.join("npm");
     empty_folder(&place)?;

@@ -51,9 +51,10 @@ pub(super) fn runs_here(context: &Context) -> bool {
         && parts.any(|part| part == std::env::consts::OS || (part == "darwin" && cfg!(target_os = "macos")))
 }
 
-/// `tdb`, in a folder that is packed.
+/// `tdb` with the viewer, in a folder that is packed.
 pub(super) fn command(context: &Context) -> Result<Row, String> {
     let system = system(context)?;
+    let viewer = crate::wasm::make(&context.root)?.viewer;
     let begun = Instant::now();
     let mut build = cargo();
     build.current_dir(&context.root).args(["build", "--locked", "--profile", &context.profile]);
@@ -70,11 +71,12 @@ pub(super) fn command(context: &Context) -> Result<Row, String> {
     for text in TEXTS {
         copy_into(&context.root.join(text), &folder)?;
     }
+    call(Command::new("cp").arg("-r").arg(viewer).arg(folder.join("viewer")))?;
     let (file, installed) = (pack(&folder)?, size(&folder)?);
     let tried = if runs_here(context) {
         let empty = Folder::new("command")?;
         trial::command(&unpack(&file, empty.path())?.join(name), &context.version)?;
-        Tried::Yes("CSV to array to SQL")
+        Tried::Yes("CSV to array to SQL, the viewer")
     } else {
         Tried::Made(format!("programs for {system} do not run here"))
     };

@@ -73,7 +73,8 @@ pub(super) fn expect(what: &str, found: &str, expected: &str) -> Result<(), Stri
     Err(format!("{what} printed {found:?} instead of {expected:?}"))
 }
 
-/// Tries the command: its version, a table that becomes an array, and a question to that.
+/// Tries the command: its version, a table that becomes an array, a question to that, and whether
+/// it finds the viewer beside it.
 pub(super) fn command(program: &Path, version: &str) -> Result<(), String> {
     let folder = Folder::new("trial")?;
     let table = folder.path().join("trips.csv");
@@ -85,7 +86,11 @@ pub(super) fn command(program: &Path, version: &str) -> Result<(), String> {
     }
     run(&["import", "trips", "trips.csv", "--dims", "id"])?;
     expect("tdb sql", &run(&["sql", QUESTION])?, ANSWER)?;
-    run(&["verify", "trips"]).map(drop)
+    run(&["verify", "trips"])?;
+    run(&["publish", "trips", "--viewer", "page"])?;
+    let page = folder.path().join("page/index.html");
+    let text = fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;
+    if text.contains("data-url=\"../trips\"") { Ok(()) } else { Err("the page leads to no array".to_owned()) }
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub(super) struct Answer {
     pub(super) headers: Vec<(&'static str, String)>,
     /// The body; not sent if `HEAD` was asked.
     pub(super) body: Body,
+    /// Whether it is of the viewer, whose scripts may run.
+    pub(super) is_page: bool,
 }
 
 /// Where a body comes from.
@@ -37,10 +39,22 @@ struct Found {
     size: u64,
     body: Body,
     kind: &'static str,
+    is_page: bool,
 }
 
 /// Why what a path names cannot be given: a status, and a text.
 type Failed = (u16, String);
+
+impl Found {
+    const fn new(size: u64, body: Body, kind: &'static str) -> Self {
+        Self { size, body, kind, is_page: false }
+    }
+
+    fn memory(bytes: Bytes, kind: &'static str) -> Result<Self, Failed> {
+        let size = u64::try_from(bytes.len()).map_err(|_| (500, "it is too large".to_owned()))?;
+        Ok(Self::new(size, Body::Bytes(bytes), kind))
+    }
+}
 
 impl Answer {
     /// A text about why there is nothing else.
@@ -50,7 +64,7 @@ impl Answer {
 
     fn text(status: u16, why: &str) -> Self {
         let headers = vec![("Content-Type", "text/plain; charset=utf-8".to_owned())];
-        Self { status, headers, body: Body::Bytes(Bytes::from(format!("{why}\n"))) }
+        Self { status, headers, body: Body::Bytes(Bytes::from(format!("{why}\n"))), is_page: false }
     }
 
     /// The number of bytes of the body.
@@ -115,6 +129,7 @@ impl Site {
         let found = match request.path.get(1).map(String::as_str) {
             Some("files") => self.file(key),
             Some("zarr") => self.shown(&key),
+            Some("viewer") => self.viewer(&key),
             _ => return Err(nothing),
         };
         let found = match found {
@@ -124,7 +139,7 @@ impl Site {
         let mut headers =
             vec![("Content-Type", found.kind.to_owned()), ("Accept-Ranges", "bytes".to_owned())];
         let Some(asked) = request.header("range") else {
-            return Ok(Answer { status: 200, headers, body: found.body });
+            return Ok(Answer { status: 200, headers, body: found.body, is_page: found.is_page });
         };
         let Some((start, len)) = range::parse(asked, found.size) else {
             let mut answer = Answer::refused((416, "this is not one range of bytes that there are"));
@@ -139,14 +154,14 @@ impl Site {
             }
             Body::File(key, ..) => Body::File(key, start, len),
         };
-        Ok(Answer { status: 206, headers, body })
+        Ok(Answer { status: 206, headers, body, is_page: found.is_page })
     }
 
     /// A file of the array or group.
     fn file(&self, key: String) -> Result<Found, Failed> {
         match self.storage.size(&key) {
             Ok(_) if !self.is_inside(&key) => Err((403, "the file is a link to another place".to_owned())),
-            Ok(size) => Ok(Found { size, body: Body::File(key, 0, size), kind: "application/octet-stream" }),
+            Ok(size) => Ok(Found::new(size, Body::File(key, 0, size), "application/octet-stream")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.manifest(&key).ok_or_else(|| (404, "there is no such file".to_owned()))
             }
@@ -164,21 +179,29 @@ impl Site {
         let folder = if folder.is_empty() { folder } else { folder.strip_suffix('/')? };
         let own = Below::new(self.storage.as_ref(), folder);
         let bytes = Bytes::from(WriteOptions::new().manifest_of(&own).ok()?.to_bytes());
-        let size = u64::try_from(bytes.len()).ok()?;
-        Some(Found { size, body: Body::Bytes(bytes), kind: "text/plain; charset=utf-8" })
+        Found::memory(bytes, "text/plain; charset=utf-8").ok()
     }
 
     /// A key of the Zarr view.
     fn shown(&self, key: &str) -> Result<Found, Failed> {
-        let bytes = self.hierarchy.get(key, Span::All);
+        let hierarchy = self.hierarchy.as_ref().ok_or_else(|| (404, "there is nothing here".to_owned()))?;
+        let bytes = hierarchy.get(key, Span::All);
         let bytes =
             bytes.map_err(|error| (500, format!("the cells of this chunk cannot be read: {error}")))?;
         let bytes = bytes.ok_or_else(|| (404, "there is no such key".to_owned()))?;
         let name = key.rsplit('/').next().unwrap_or(key);
         let is_document = name == "zarr.json" || name.starts_with(".z");
         let kind = if is_document { "application/json" } else { "application/octet-stream" };
-        let size = u64::try_from(bytes.len()).map_err(|_| (500, "the chunk is too large".to_owned()))?;
-        Ok(Found { size, body: Body::Bytes(bytes), kind })
+        Found::memory(bytes, kind)
+    }
+
+    /// A file of the viewer.
+    fn viewer(&self, key: &str) -> Result<Found, Failed> {
+        let viewer = self.viewer.as_ref().ok_or_else(|| (404, "there is nothing here".to_owned()))?;
+        let (bytes, kind) =
+            viewer.file(key).ok_or_else(|| (404, "the viewer has no such file".to_owned()))?;
+        let bytes = bytes.map_err(|error| (500, format!("the file cannot be read: {error}")))?;
+        Ok(Found { is_page: true, ..Found::memory(bytes, kind)? })
     }
 }
 
@@ -196,5 +219,5 @@ fn preflight(request: &Request) -> Answer {
     if request.header("access-control-request-private-network") == Some("true") {
         headers.push(("Access-Control-Allow-Private-Network", "true".to_owned()));
     }
-    Answer { status: 204, headers, body: Body::Bytes(Bytes::new()) }
+    Answer { status: 204, headers, body: Body::Bytes(Bytes::new()), is_page: false }
 }

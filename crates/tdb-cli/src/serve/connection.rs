@@ -19,10 +19,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The bytes of a file that are in memory at once.
 const PIECE: u64 = 1 << 20;
 
-/// Headers of every answer: nothing of it is run, shown inside of other pages, or told to others.
-const ALWAYS: &str = "Cache-Control: no-cache\r\nContent-Security-Policy: default-src 'none'; sandbox\r\n\
-                      X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
-                      Cross-Origin-Resource-Policy: same-origin\r\n";
+/// Headers of every answer: nothing of it is taken for something else, or told to others.
+const ALWAYS: &str = "Cache-Control: no-cache\r\nX-Content-Type-Options: nosniff\r\n\
+                      Referrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n";
+/// Of data nothing is run.
+const OF_DATA: &str = "default-src 'none'; sandbox";
+/// The viewer runs its own scripts and modules, asks this server only, and is shown in no other
+/// page.
+const OF_PAGE: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
+                       img-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; \
+                       form-action 'none'; frame-ancestors 'none'";
 
 /// Answers connections for ever.
 pub(super) fn serve(listener: &TcpListener, site: &Arc<Site>) {
@@ -115,6 +121,7 @@ fn read_head(stream: &mut dyn Read, buffered: &mut Vec<u8>) -> io::Result<Result
 /// Writes the head of an answer.
 fn write_head(out: &mut dyn Write, answer: &Answer, alive: bool) -> io::Result<()> {
     write!(out, "HTTP/1.1 {} {}\r\n{ALWAYS}", answer.status, answer.reason())?;
+    write!(out, "Content-Security-Policy: {}\r\n", if answer.is_page { OF_PAGE } else { OF_DATA })?;
     for (name, value) in &answer.headers {
         write!(out, "{name}: {value}\r\n")?;
     }

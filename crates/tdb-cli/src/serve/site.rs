@@ -7,6 +7,7 @@ use tdb_array::storage::WriteStorage;
 use tdb_zarr::Hierarchy;
 
 use super::request::{Refused, Request};
+use crate::viewer::Viewer;
 
 /// What is served, and to whom.
 #[derive(Debug)]
@@ -21,8 +22,10 @@ pub(super) struct Site {
     pub(super) storage: Arc<dyn WriteStorage>,
     /// Where the folder really is, if it is one of this machine.
     pub(super) root: Option<PathBuf>,
-    /// The Zarr view.
-    pub(super) hierarchy: Hierarchy,
+    /// The Zarr view, if it is served.
+    pub(super) hierarchy: Option<Hierarchy>,
+    /// The viewer, if it is served.
+    pub(super) viewer: Option<Viewer>,
 }
 
 /// The origin of a page: `scheme://host` or `scheme://host:port`, as browsers write it.
@@ -58,6 +61,11 @@ impl Origin {
 }
 
 impl Site {
+    /// The address below which all is, without a slash at its end.
+    pub(super) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}/{}", self.port, self.token)
+    }
+
     /// Whether a file is really below the folder: links lead anywhere.
     pub(super) fn is_inside(&self, key: &str) -> bool {
         let Some(root) = &self.root else { return true };

@@ -81,3 +81,4 @@ mod typist;
 mod verbose;
 mod words;
 mod wrong_inputs;
+mod zarr;

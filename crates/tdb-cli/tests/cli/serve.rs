@@ -3,12 +3,13 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+use tdb_array::publish::MANIFEST;
 
-use crate::common::{Scratch, fixture, refused, text};
+use crate::common::{Scratch, copy, files as files_of, fixture, refused, said, text};
 
 const QUICKSTART: &str = "2.30.0/quickstart";
 
@@ -54,6 +55,20 @@ impl Server {
         let token = path.strip_suffix("/files/").unwrap().to_owned();
         assert_eq!(next(), format!("zarr:  http://127.0.0.1:{port}/{token}/zarr/"));
         Self { port: port.parse().unwrap(), child, token }
+    }
+
+    /// A server of `tdb view`.
+    fn view(object: &Path, viewer: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tdb"));
+        command.arg("view").arg(object).args(["--no-browser", "--viewer-files"]).arg(viewer);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut next = || lines.next().unwrap().unwrap();
+        assert_eq!(next(), format!("showing {} until Ctrl-C", object.display()));
+        let address = next();
+        let address = address.strip_prefix("viewer: http://127.0.0.1:").unwrap();
+        let (port, path) = address.split_once('/').unwrap();
+        Self { port: port.parse().unwrap(), token: path.strip_suffix("/viewer/").unwrap().to_owned(), child }
     }
 
     /// Sends bytes, and reads everything until the server ends the connection.
@@ -319,4 +334,110 @@ fn what_cannot_be_served_is_refused_at_once() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     refused(&["serve", text(&array), "--port", &port], 1, "of 127.0.0.1");
+}
+
+/// A folder that has what every folder of the viewer has, and more.
+fn viewer(folder: &Path) -> PathBuf {
+    let viewer = folder.join("viewer");
+    fs::create_dir_all(viewer.join("tdb-arrays/deep")).unwrap();
+    for (name, text) in [
+        ("index.html", "<!doctype html>\n<html lang=\"en\">\n<p>page</p>\n</html>\n"),
+        ("viewer.js", "import './tdb-arrays/index.js';\n"),
+        ("viewer.css", "p { color: red }\n"),
+        ("notes.txt", "not for browsers\n"),
+        ("tdb-arrays/index.js", "export {};\n"),
+        ("tdb-arrays/tdb-core.wasm", "\0asm"),
+        ("tdb-arrays/deep/more.js", "export {};\n"),
+    ] {
+        fs::write(viewer.join(name), text).unwrap();
+    }
+    viewer
+}
+
+#[test]
+fn the_viewer_is_shown_with_a_page_that_leads_to_the_array() {
+    let scratch = Scratch::new();
+    let array = fixture(QUICKSTART);
+    let server = Server::view(&array, &viewer(scratch.path()));
+    for path in ["viewer/", "viewer/index.html"] {
+        let page = server.get(path, &[]);
+        let text = String::from_utf8(page.body.clone()).unwrap();
+        let root = r#"<html lang="en" data-url="../files" data-name="quickstart">"#;
+        assert_eq!((page.status, text.lines().nth(1)), (200, Some(root)), "{path}");
+        assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+        let policy = page.header("content-security-policy").unwrap();
+        assert!(
+            policy.contains("connect-src 'self'") && policy.contains("frame-ancestors 'none'"),
+            "{policy}"
+        );
+    }
+    let kinds =
+        [("viewer.js", "text/javascript; charset=utf-8"), ("tdb-arrays/tdb-core.wasm", "application/wasm")];
+    for (name, kind) in kinds {
+        assert_eq!(server.get(&format!("viewer/{name}"), &[]).header("content-type"), Some(kind), "{name}");
+    }
+    let key = some_file(&array);
+    let file = server.get(&format!("files/{key}"), &["Sec-Fetch-Site: same-origin"]);
+    assert_eq!((file.status, &file.body), (200, &fs::read(array.join(&key)).unwrap()));
+    assert!(file.header("content-security-policy").unwrap().contains("sandbox"));
+    assert!(server.get(&format!("files/{MANIFEST}"), &[]).body.starts_with(b"tdb"));
+}
+
+#[test]
+fn nothing_but_the_viewer_and_the_array_is_shown() {
+    let scratch = Scratch::new();
+    let folder = viewer(scratch.path());
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("/etc/hostname", folder.join("link.js")).unwrap();
+    let server = Server::view(&fixture(QUICKSTART), &folder);
+    for path in ["", "zarr/zarr.json", "viewer/notes.txt", "viewer/link.js", "viewer/tdb-arrays/deep/more.js"]
+    {
+        assert_eq!(server.get(path, &[]).status, 404, "{path}");
+    }
+    assert_eq!(server.ask("GET", "/viewer/", &[]).status, 404);
+    assert_eq!(server.get("viewer/", &["Sec-Fetch-Site: cross-site"]).status, 403);
+    assert_eq!(server.get("viewer/", &["Host: elsewhere.example"]).status, 421);
+    // Without `tdb view`, there is no page.
+    assert_eq!(Server::start(&fixture(QUICKSTART), &[]).get("viewer/", &[]).status, 404);
+}
+
+#[test]
+fn a_folder_without_the_viewer_is_refused_and_so_is_what_is_no_array() {
+    let scratch = Scratch::new();
+    let array = fixture(QUICKSTART);
+    let empty = text(scratch.path());
+    refused(&["view", text(&array), "--viewer-files", empty], 1, "it has no index.html");
+    let folder = viewer(scratch.path());
+    fs::remove_file(folder.join("tdb-arrays/index.js")).unwrap();
+    refused(&["view", text(&array), "--viewer-files", text(&folder)], 1, "it has no tdb-arrays/index.js");
+    fs::write(folder.join("tdb-arrays/index.js"), "").unwrap();
+    fs::write(folder.join("index.html"), "<html>").unwrap();
+    refused(&["view", text(&array), "--viewer-files", text(&folder)], 1, "not the page of the viewer");
+    refused(&["view", empty, "--viewer-files", text(&folder)], 1, empty);
+    // Tests have no viewer beside them.
+    refused(&["view", text(&array)], 1, "releases of tdb have it as a folder named viewer");
+}
+
+#[test]
+fn a_published_array_gets_a_page_that_leads_to_it() {
+    let scratch = Scratch::new();
+    let files = viewer(scratch.path());
+    let (array, page) = (scratch.path().join("my array"), scratch.path().join("pages"));
+    copy(&fixture(QUICKSTART), &array);
+    let words = ["publish", text(&array), "--viewer", text(&page), "--viewer-files", text(&files)];
+    let shown = said(&words);
+    assert!(shown.ends_with(&format!("viewer: {}\n", page.join("index.html").display())), "{shown}");
+    let index = fs::read_to_string(page.join("index.html")).unwrap();
+    assert!(index.contains(r#"data-url="../my%20array" data-name="my array""#), "{index}");
+    let mut there: Vec<_> = files_of(&page).into_iter().collect();
+    there.sort();
+    let there: Vec<_> = there.iter().map(|path| text(path.strip_prefix(&page).unwrap()).to_owned()).collect();
+    assert_eq!(
+        there,
+        ["index.html", "tdb-arrays/index.js", "tdb-arrays/tdb-core.wasm", "viewer.css", "viewer.js"]
+    );
+    refused(&words, 1, "remove it, or name a new folder");
+    refused(&["publish", text(&array), "--viewer", "s3://bucket/page"], 2, "a folder of this machine");
+    let nowhere = scratch.path().join("a/b");
+    refused(&["publish", text(&array), "--viewer", text(&nowhere)], 1, text(nowhere.parent().unwrap()));
 }

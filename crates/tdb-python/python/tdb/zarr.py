@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _tdb
 from ._array import Key, Location, Storage, place
+from ._errors import QueryError
 from ._needs import needed
 from ._types import Window, window
 
@@ -41,11 +42,13 @@ def store(
 
     An array is a group of arrays, one for each attribute: see docs/zarr.md. ``uri``, ``at``, ``key``, ``storage`` and
     ``threads`` are those of :func:`tdb.open`. ``zarr_format`` is the version of Zarr's documents. A chunk of a sparse array
-    has ``rows`` cells.
+    has at most ``rows`` cells, which are 1 or more.
     """
     needed("zarr.abc.store", "zarr>=3.1", "Stores of zarr-python")
+    if rows is not None and (isinstance(rows, bool) or not hasattr(rows, "__index__") or not 1 <= rows < 1 << 63):
+        raise QueryError(f"rows={rows!r}: a chunk has a number of cells from 1 on")
     shown = _tdb.Zarr.open(place(uri, storage, key, threads), window(at), zarr_format, rows)
-    return TdbStore(shown, (os.fspath(uri), zarr_format, rows))
+    return TdbStore(shown, (os.fspath(uri), zarr_format, rows, threads))
 
 
 class TdbStore(Store):
@@ -58,7 +61,7 @@ class TdbStore(Store):
     supports_deletes = False
     supports_listing = True
 
-    def __init__(self, shown: _tdb.Zarr, opened: tuple[str, int, int | None]) -> None:
+    def __init__(self, shown: _tdb.Zarr, opened: tuple[str, int, int | None, int | None]) -> None:
         super().__init__(read_only=True)
         self._shown, self._opened = shown, opened
 
@@ -70,7 +73,8 @@ class TdbStore(Store):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TdbStore):
             return False
-        return self._opened == other._opened and self._shown.window() == other._shown.window()
+        # With how many threads a store reads says nothing about it.
+        return self._opened[:3] == other._opened[:3] and self._shown.window() == other._shown.window()
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -134,8 +138,8 @@ class TdbStore(Store):
             yield name
 
 
-def _open_again(uri: str, zarr_format: int, rows: int | None, at: tuple[int, int]) -> TdbStore:
-    return store(uri, at, zarr_format=zarr_format, rows=rows)
+def _open_again(uri: str, zarr_format: int, rows: int | None, threads: int | None, at: tuple[int, int]) -> TdbStore:
+    return store(uri, at, threads=threads, zarr_format=zarr_format, rows=rows)
 
 
 def _ends(span: ByteRequest | None) -> tuple[int | None, int | None]:

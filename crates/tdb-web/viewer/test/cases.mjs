@@ -25,17 +25,24 @@ async function raster({ page, open, still, hash, picture, accessible }) {
   assert.equal(latest[3], 255);
   await picture();
 
+  const arrays = () => page.evaluate(() => window.fakeOpen);
+  assert.equal(await arrays(), 1);
   await page.getByLabel('Time').focus();
-  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowLeft');
   await page.waitForFunction(() => location.hash.includes('at='));
   await still();
+  await page.keyboard.press('Home');
+  await page.waitForFunction((at) => location.hash.includes(at), String(Date.UTC(2024, 0, 5)));
+  await still();
   assert.equal((await hash()).at, String(Date.UTC(2024, 0, 5)));
+  assert.equal(await arrays(), 2, 'arrays that are open, of three times');
   assert.equal((await pixel(page, 0.75, 0.9))[3], 0, 'nothing was written there at first');
   assert.notDeepEqual(await pixel(page, 0.3, 0.65), latest);
   await picture('-early');
   await page.keyboard.press('End');
   await page.waitForFunction(() => !location.hash.includes('at='));
   await still();
+  assert.equal(await arrays(), 1);
   assert.deepEqual(await pixel(page, 0.75, 0.9), latest);
 
   const field = page.locator('.field');
@@ -87,6 +94,57 @@ async function raster({ page, open, still, hash, picture, accessible }) {
   await still();
   assert.equal(await page.locator('.error').count(), 0, 'a mended condition shows the picture');
   assert.match(await text(page, '#cost'), /request/);
+}
+
+/** Ranges of a link that the array does not have are said, and can be mended. */
+async function ranges({ page, open, still, hash, picture, accessible }) {
+  for (const [wrong, said] of [
+    ['500..600', /500\.\.600 of row: it is outside of the domain, 0 to 399/],
+    ['abc..10', /“abc” is no value/],
+    ['50..10', /it ends before it begins/],
+  ]) {
+    for (const tab of ['', '&tab=table', '&tab=values']) {
+      await open(`url=/data/raster&r.row=${wrong}${tab}`);
+      assert.match(await text(page, '.error'), said);
+      assert.match(await text(page, '.error'), /does not fit the array/);
+    }
+  }
+  await accessible();
+  await page.getByRole('tab', { name: 'Fragments' }).click();
+  await still();
+  assert.equal(await page.locator('.error').count(), 0);
+  await page.getByRole('tab', { name: 'Table' }).click();
+  await still();
+  assert.match(await text(page, '.error'), /it ends before it begins/);
+  await picture();
+  await page.getByLabel('row, from').fill('5');
+  await page.keyboard.press('Tab');
+  await still();
+  assert.equal((await hash())['r.row'], '5..10');
+  assert.equal(await page.locator('.error').count(), 0);
+  assert.match(await text(page, '.cells caption'), /of 3\s600/);
+  await open('url=/data/raster&r.row=abc..10&tab=table');
+  assert.equal(await page.getByLabel('row, from').inputValue(), 'abc');
+  assert.equal(await page.getByLabel('row, from').getAttribute('aria-invalid'), 'true');
+  // A slice that is wrong, beside its slider.
+  await open('url=/data/cube&r.day=2030-01-01');
+  assert.match(await text(page, '.error'), /outside of the domain, 2024-01-01 to 2024-03-01/);
+  await page.getByRole('slider', { name: 'day' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.waitForFunction(() => location.hash.includes('2024-01-02'));
+  await still();
+  assert.equal(await page.locator('.error').count(), 0);
+  // A day is the day.
+  await open('url=/data/line&tab=table&r.time=2024-01-01 12:30');
+  assert.match(await text(page, '.cells caption'), /Cells 1 to 50 of 60/);
+  await page.getByLabel('time, from').fill('2024-01-01 12');
+  await page.keyboard.press('Tab');
+  assert.equal(await page.getByLabel('time, from').getAttribute('aria-invalid'), 'true');
+  await page.getByLabel('time, from').fill('2024-01-01');
+  await page.keyboard.press('Tab');
+  await still();
+  assert.equal((await hash())['r.time'], '2024-01-01..2024-01-01 12:30');
+  assert.match(await text(page, '.cells caption'), /of 45\s060/);
 }
 
 /** The other views of an array, in the dark. */
@@ -232,6 +290,38 @@ async function soma({ page, open, still, hash, picture }) {
   assert.match(await text(page, '.legends'), /n_counts/);
 }
 
+/** Experiments with parts elsewhere, without cells, and with more genes than names are offered. */
+async function experiments({ page, open, still, picture, faults }) {
+  await open('url=/data/borrowed');
+  assert.match(await text(page, '.note'), /2\s700 cells/);
+  const away = /Elsewhere, and not followed: ms\/RNA\/var, ms\/RNA\/X/;
+  assert.match(await text(page, '.note'), away);
+  await picture();
+  await open('url=/data/borrowed&gene=MS4A1');
+  assert.match(await text(page, '.error'), /member (var|X) is elsewhere, at https:\/\/elsewhere/);
+  await open('url=/data/foreign');
+  assert.match(await text(page, '.error'), /The member obs is elsewhere, at https:\/\/elsewhere/);
+  await page.getByRole('tab', { name: 'Members' }).click();
+  await still();
+  assert.match(await text(page, '.view'), /elsewhere: not followed/);
+  assert.deepEqual(faults, [], 'nothing elsewhere is asked');
+  for (const more of ['', '&gene=MS4A1', '&by=n_counts', '&by=barcode']) {
+    await open(`url=/data/cleared${more}`);
+    assert.equal(await page.locator('.error').count(), 0, more);
+    assert.match(await text(page, '.note'), /^0 cells/);
+  }
+  await open('url=/data/genes&gene=NKG7');
+  assert.match(await text(page, '.legends'), /NKG7/);
+  await page.getByLabel('Colour by gene').fill('ENSG7');
+  await page.keyboard.press('Enter');
+  await still();
+  assert.match(await text(page, '.legends'), /ENSG7/);
+  await page.getByLabel('Colour by gene').fill("it's none");
+  await page.keyboard.press('Enter');
+  await still();
+  assert.match(await text(page, '.note'), /There is no gene it's none/);
+}
+
 /** A group as a tree, by keys; a member elsewhere is not followed. */
 async function group({ page, open, still, hash, picture }) {
   await open('url=/data/group');
@@ -253,6 +343,16 @@ async function group({ page, open, still, hash, picture }) {
   assert.match(await text(page, '.error'), /is elsewhere, at https:\/\/elsewhere\.example\/array/);
   await page.goBack();
   await still();
+  // The signature of the address is that of the members.
+  await open('url=/data/signed?sig=1');
+  assert.equal(await page.getByText('elsewhere: not followed').count(), 1);
+  await page.getByRole('treeitem', { name: 'raster' }).click();
+  await page.locator('.field').waitFor();
+  await still();
+  assert.equal((await hash()).in, '/raster');
+  assert.equal(await page.locator('.error').count(), 0);
+  await open('url=/data/signed');
+  assert.match(await text(page, '.error'), /HTTP 403/);
 }
 
 /** A key: a wrong one, and the right one, which is not in the address. */
@@ -432,12 +532,14 @@ async function outdated({ page, open, still }) {
 export const cases = {
   start,
   raster,
+  ranges,
   views,
   cube,
   points,
   table,
   line,
   soma,
+  experiments,
   group,
   encrypted,
   damaged,

@@ -4,13 +4,22 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { Axis } from '../axis.js';
-import { civil, dateText, dateTicks, daysOf, parseDate, timeText } from '../calendar.js';
+import {
+  civil,
+  dateText,
+  dateTicks,
+  daysOf,
+  exactText,
+  parseDate,
+  timeText,
+} from '../calendar.js';
 import { category, level, levels } from '../color.js';
 import { keyBytes, wantsKey } from '../errors.js';
 import { boundText, bytes, count, duration, number, roughly, valueText } from '../format.js';
 import { densePasses, estimate, FINE_TILES, MOST_BYTES, pieces, stripes } from '../sample.js';
+import { Model } from '../model.js';
 import { roundStep, steps, wholeSteps } from '../ticks.js';
-import { quoted, sort, typeText } from '../types.js';
+import { quoted, quotedText, sort, typeText } from '../types.js';
 
 test('days and dates belong to each other', () => {
   for (const days of [-719468, -1, 0, 59, 60, 365, 11016, 19782, 2932896, 10 ** 8]) {
@@ -33,10 +42,119 @@ test('dates of all units are text, and back', () => {
     ['2024', 'YEAR'],
     ['1969-12', 'MONTH'],
   ];
-  for (const [text, unit] of moments) assert.equal(dateText(parseDate(text, unit), unit), text);
-  assert.equal(parseDate('2024-13', 'DAY'), null);
-  assert.equal(parseDate('yesterday', 'DAY'), null);
+  for (const [text, unit] of moments) assert.equal(dateText(parseDate(text, unit)[0], unit), text);
+  assert.deepEqual(parseDate('+2001970', 'YEAR'), [2000000n, 2000000n]);
+  assert.equal(exactText(1000n, 'MS'), '1970-01-01 00:00:01.0');
+  assert.equal(exactText(1n, 'SEC'), '1970-01-01 00:00:01');
   assert.equal(timeText(-3661n, 'SEC'), '-01:01:01');
+});
+
+test('a date is all that is inside of it', () => {
+  const second = 1704067200n;
+  for (const [text, unit, first, last] of [
+    ['2024-01-01', 'SEC', second, second + 86399n],
+    ['2024-01-01', 'MS', second * 1000n, (second + 86400n) * 1000n - 1n],
+    ['2024-01-01 00:00', 'SEC', second, second + 59n],
+    ['2024-01-01 00:00:00', 'MS', second * 1000n, second * 1000n + 999n],
+    ['2024-01-01 00:00:00.0', 'MS', second * 1000n, second * 1000n],
+    ['2024-02', 'DAY', 19754n, 19782n],
+    ['2024', 'DAY', 19723n, 20088n],
+    ['1969-12', 'MONTH', -1n, -1n],
+    ['1969', 'MONTH', -12n, -1n],
+    ['-0001-12', 'MONTH', -23641n, -23641n],
+    ['2024-01-01', 'MONTH', 648n, 648n],
+    ['2024-01-01T00:00', 'DAY', 19723n, 19723n],
+    ['1970-01', 'WEEK', 0n, 4n],
+  ])
+    assert.deepEqual(parseDate(text, unit), [first, last], `${text} in ${unit}`);
+  for (const [text, unit] of [
+    ['2024-13', 'DAY'],
+    ['2024-02-31', 'DAY'],
+    ['2023-02-29', 'SEC'],
+    ['2024-00-01', 'DAY'],
+    ['2024-01-01 24:00', 'SEC'],
+    ['yesterday', 'DAY'],
+    // No tick is inside.
+    ['2024-01-02', 'MONTH'],
+    ['2024-01-01 12:30', 'DAY'],
+    ['2024-01-01 00:00:00.5', 'SEC'],
+  ])
+    assert.equal(parseDate(text, unit), null, `${text} in ${unit}`);
+});
+
+/** A model of a dense array of rows and times, whose cells are in a part of it. */
+function made(more = {}) {
+  const schema = {
+    type: 'dense',
+    dimensions: [
+      { name: 'row', datatype: 'INT32', domain: [0, 99], tile: 10, currentDomain: null },
+      { name: 'time', datatype: 'DATETIME_MS', domain: [0n, 10n ** 13n], tile: 10n },
+      { name: 's', datatype: 'STRING_ASCII', domain: null, tile: null, currentDomain: null },
+    ],
+    attributes: [{ name: 'a', datatype: 'INT32', cellValNum: 1 }],
+  };
+  const cells = [
+    [20, 79],
+    [0n, 10n ** 12n],
+    ['b', 'y'],
+  ];
+  return new Model({ schema, ...more }, [], cells);
+}
+
+test('ranges that do not fit are errors, not other ranges', () => {
+  const model = made();
+  const range = (text, name = 'row') => model.ranges({ [`r.${name}`]: text })[name];
+  assert.deepEqual(range('10..50'), [10, 50]);
+  assert.deepEqual(range('7'), [7, 7]);
+  assert.deepEqual(range('50..300'), [50, 99]);
+  assert.deepEqual(range('50..'), [50, 79]);
+  assert.deepEqual(range('90..'), [90, 90], 'behind all cells');
+  assert.deepEqual(range('..10'), [10, 10], 'before all cells');
+  assert.equal(range('..'), undefined);
+  assert.deepEqual(range('k%2E..', 's'), ['k.', null]);
+  assert.deepEqual(range('1970-01-01', 'time'), [0n, 86399999n]);
+  assert.deepEqual(range('1970-01-01..1970-01-02', 'time'), [0n, 2n * 86400000n - 1n]);
+  const written = [0n, 1000n].map((value) => model.write('time', value)).join('..');
+  assert.deepEqual(range(written, 'time'), [0n, 1000n], 'a window as it stands in the address');
+  for (const [text, why] of [
+    ['200..300', /200\.\.300 of row: it is outside of the domain, 0 to 99/],
+    ['-9..-1', /outside of the domain/],
+    ['abc..10', /“abc” is no value of it/],
+    ['50..10', /it ends before it begins/],
+    ['1..2..3', /is written low\.\.high/],
+  ]) {
+    assert.throws(() => range(text), { kind: 'query', message: why });
+    assert.match(model.wrong({ 'r.row': text }).message, why);
+  }
+  assert.throws(() => range('2024-02-31', 'time'), /“2024-02-31” is no value of it/);
+  assert.throws(() => range('%zz', 's'), /no value of it/);
+  assert.equal(model.wrong({ 'r.row': '1..2' }), null);
+});
+
+test('who waits for an enumeration does not depend on others', async () => {
+  const calls = [];
+  const model = made({
+    enumeration: (name, { signal } = {}) =>
+      new Promise((resolve, reject) => {
+        calls.push({ resolve: () => resolve({ values: ['x', 1] }), reject });
+        signal?.addEventListener('abort', () => reject(signal.reason));
+      }),
+  });
+  const controller = new AbortController();
+  const first = model.enumeration('e', controller.signal);
+  const second = model.enumeration('e', new AbortController().signal);
+  controller.abort(new Error('enough'));
+  await assert.rejects(first, /enough/);
+  await assert.rejects(model.enumeration('e', controller.signal), /enough/);
+  calls[0].resolve();
+  assert.deepEqual(await second, ['x', '1']);
+  assert.equal(calls.length, 1);
+  const failing = model.enumeration('f');
+  calls[1].reject(new Error('away'));
+  await assert.rejects(failing, /away/);
+  const again = model.enumeration('f');
+  calls[2].resolve();
+  assert.deepEqual(await again, ['x', '1']);
 });
 
 test('ticks of dates are round and inside', () => {
@@ -100,6 +218,9 @@ test('an axis of dates reads and writes dates', () => {
   ]);
   assert.equal(axis.text(axis.value(0)), '2024-01-01');
   assert.equal(axis.parse('2024-01-02'), 19724n);
+  assert.equal(axis.parse('2024-02'), 19754n);
+  assert.equal(axis.parse('2024-02', true), 19782n);
+  assert.equal(axis.parse('19724'), 19724n);
   assert.equal(axis.title(), 'day');
 });
 
@@ -213,8 +334,21 @@ test('keys are 32 characters or 64 digits', () => {
   assert.equal(keyBytes('0123456789abcdeF0123456789abcdeF').length, 32);
   assert.deepEqual([...keyBytes('ff'.repeat(32))], new Array(32).fill(255));
   assert.equal(keyBytes('short'), null);
-  assert.ok(wantsKey({ message: 'the tile is encrypted (AES-256-GCM), and no key was given' }));
-  assert.ok(!wantsKey({ message: 'a key was given, but the tile is not encrypted' }));
+});
+
+test('a key is asked for where the file says so, not its address', () => {
+  const file = 'https://host/encrypted/a0.tdb';
+  const of = (kind, said) => ({ kind, file, message: `${file}: ${said}` });
+  const missing = 'the tile is encrypted (AES-256-GCM), and no key was given';
+  const wrong = "filter 'aes-256-gcm' cannot decrypt part 0: the key is wrong";
+  assert.ok(wantsKey(of('unsupported', missing)));
+  assert.ok(wantsKey(of('unsupported', 'needs a key: the data is encrypted (AES-256-GCM)')));
+  assert.ok(wantsKey(of('corrupt', wrong)));
+  assert.ok(!wantsKey(of('corrupt', 'a key was given, but the tile is not encrypted')));
+  assert.ok(!wantsKey(of('corrupt', 'checksum (md5) differs')));
+  assert.ok(!wantsKey({ ...of('network', 'HTTP 500'), status: 500 }));
+  assert.ok(!wantsKey({ kind: 'query', message: 'the array has no field "is encrypted"' }));
+  assert.ok(!wantsKey({ kind: 'listing', message: 'https://is encrypted/a: not listed' }));
 });
 
 test('datatypes have a sort, and names are quoted where they must be', () => {
@@ -223,4 +357,5 @@ test('datatypes have a sort, and names are quoted where they must be', () => {
   assert.deepEqual(names.map(sort), sorts);
   assert.equal(typeText({ datatype: 'FLOAT32', cellValNum: 3 }), 'float32 × 3');
   assert.equal(quoted('a"b'), '"a""b"');
+  assert.equal(quotedText("L'Aquila \\"), "'L\\'Aquila \\\\'");
 });

@@ -15,16 +15,16 @@ from .._array import Key, Location, Storage
 from .._errors import QueryError
 from .._needs import needed
 from .._types import AnyArray, Time, number_dtype
-from ._arrays import DataFrame, DenseMatrix
+from ._arrays import DataFrame, DenseMatrix, SparseMatrix
 from ._axes import DATA, JOINID
 from ._build import MEMORY, Progress
-from ._change import grow, measurement_of, shapes
+from ._change import about_obs, grow, measurement_of, shapes
 from ._collections import Experiment, Measurement
 from ._collections import open as _open
 from ._fitting import fitted, id_column, renamed
 from ._frames import table_of, write_table
 from ._ingest import RAW
-from ._matrices import write_dense, write_sparse
+from ._matrices import Compressed, expect_values, write_dense, write_sparse
 from ._source import Matrix, Source, exists, expect_unique, of_10x_folder, of_10x_h5, of_anndata, of_h5ad
 
 if TYPE_CHECKING:
@@ -72,9 +72,11 @@ def append(
     not are null in new rows; columns and layers that only the data has are refused: :func:`update` adds columns.
     ``parts`` names what is appended beside the tables; ``varm``, ``varp`` and ``uns`` stay as they are.
 
-    Everything is checked first. Then new categories and genes are registered, shapes grow, and matrices get their
-    values; the cells come last, so that a query sees none whose values are missing. If a write fails, the same append
-    can be done again."""
+    Names, columns, shapes, and values whose type is another one than in the experiment are checked first. Then new
+    categories and genes are registered, shapes grow, and matrices get their values; the cells come last, so that a
+    query sees none whose values are missing. If a write fails, as it does where the indices of a file are damaged,
+    an append can be done again, with the same cells or with others: ids that have values already, also those of
+    such an append, are not given to new cells. What it left is in no query by cells, but is counted by ``nnz``."""
     for part in parts:
         if part not in _PARTS:
             raise QueryError(f"parts has {part!r}, which is none of {', '.join(_PARTS)}{_tdb.hint(part, list(_PARTS))}")
@@ -113,7 +115,7 @@ def _append(
     at: Time | None,
 ) -> None:
     ms = measurement_of(experiment, measurement)
-    obs = _registered(experiment.obs, source.obs, named[0], "obs", all_new=True)
+    obs = _registered(experiment.obs, source.obs, named[0], "obs", all_new=True, least=_past_values(experiment))
     var = _registered(ms.var, source.var, named[1], "var")
     axes = [obs, var]
     # What is written where: the matrix, its rows and its columns (None: they are counted).
@@ -130,7 +132,7 @@ def _append(
         axes.append(raw_var)
         todo.append((_layer(raw, "X", X), source.raw_X, obs, raw_var, f"{RAW}/X/{X}"))
     for target, matrix, rows, columns, what in todo:
-        _expect_fitting(target, matrix, rows, columns, what)
+        _expect_fitting(target, matrix, rows, columns, what, memory)
     # Nothing is changed above this line.
     for axis in axes:
         grow(axis.table.array, {JOINID: axis.size}, axis.extended, at)
@@ -139,7 +141,7 @@ def _append(
     genes = {measurement: var.size, **({RAW: axes[2].size} if len(axes) > 2 else {})}
     for array, sizes in shapes(experiment, obs.size, genes):
         grow(array, sizes, {}, at)
-    for target, matrix, rows, columns, what in todo:
+    for target, matrix, rows, columns, what in todo if len(obs.ids) else ():
         heard = None if progress is None else _heard(progress, what)
         if isinstance(target, DenseMatrix):
             write_dense(target.array, matrix, int(rows.ids[0]), memory, at, heard)
@@ -160,10 +162,24 @@ def _layer(measurement: Measurement, group: str, name: str) -> Any:
     return measurement[group][name]
 
 
+def _past_values(experiment: Experiment) -> int:
+    """The first id from which on no matrix has values of cells. An append that failed leaves some that obs does not
+    have."""
+    least = 0
+    for matrix, axes in about_obs(experiment):
+        if not isinstance(matrix, (SparseMatrix, DenseMatrix)):
+            continue
+        ends = matrix.array.non_empty_domain
+        names = [own.name for own in matrix.array.schema.dimensions]
+        if ends is not None:
+            least = max(least, *(int(ends[names.index(axis)][1]) + 1 for axis in axes))
+    return least
+
+
 def _registered(
-    table: DataFrame, frame: pandas.DataFrame, asked: str | None, axis: str, all_new: bool = False
+    table: DataFrame, frame: pandas.DataFrame, asked: str | None, axis: str, all_new: bool = False, least: int = 0
 ) -> _Axis:
-    """The ids that rows have or get, and what the table needs for them."""
+    """The ids that rows have or get, from ``least`` on, and what the table needs for them."""
     column = id_column(table, asked, "obs" if axis == "obs" else "var")
     given = renamed(table_of(frame, column, axis), column)
     names = given.ids(column)
@@ -178,7 +194,7 @@ def _registered(
     # Ids of deleted rows are not given again.
     index = [own.name for own in table.array.schema.dimensions]
     last = int(ends[index.index(JOINID)][1]) if ends is not None and JOINID in index else -1
-    begin = max([last, *known.values()], default=-1) + 1
+    begin = max([last + 1, least, *(own + 1 for own in known.values())])
     new_ids = np.arange(begin, begin + len(fresh), dtype=np.int64)
     known.update(zip((names[at] for at in fresh), new_ids.tolist()))
     ids = np.array([known[name] for name in names], np.int64)
@@ -187,7 +203,7 @@ def _registered(
     return _Axis(table, aligned, new_ids, ids, begin + len(fresh), extended)
 
 
-def _expect_fitting(target: Any, matrix: Matrix, rows: _Axis, columns: _Axis | None, what: str) -> None:
+def _expect_fitting(target: Any, matrix: Matrix, rows: _Axis, columns: _Axis | None, what: str, memory: int) -> None:
     """Refuses a matrix whose values do not fit the one that they are appended to."""
     width = target.shape[1]
     if columns is None and matrix.shape[1] != width:
@@ -197,3 +213,6 @@ def _expect_fitting(target: Any, matrix: Matrix, rows: _Axis, columns: _Axis | N
         raise QueryError(f"{what} has values of the type {matrix.dtype}, but in the experiment they are {own}")
     if isinstance(target, DenseMatrix) and columns is not None and not np.array_equal(columns.ids, np.arange(width)):
         raise QueryError(f"{what} is dense in the experiment: only cells with the same genes in the same order can be appended")
+    if isinstance(matrix, Compressed):
+        matrix.ends()
+    expect_values(target.array, matrix, memory, what)

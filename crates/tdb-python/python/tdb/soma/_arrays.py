@@ -14,7 +14,7 @@ from .._errors import QueryError
 from .._needs import needed
 from .._read import Batch, Read, Stream, to_numpy
 from .._types import AnyArray, number_dtype
-from ._axes import DATA, JOINID, Wanted, _Axis, _csr, _ids
+from ._axes import DATA, JOINID, Wanted, _Axis, _csr, _ids, id_slice
 
 if TYPE_CHECKING:
     import pandas
@@ -74,12 +74,18 @@ class DataFrame(_OfArray):
             for name in rows:
                 if name not in index:
                     raise QueryError(f"{name!r} is no index column (those of {self.uri} are {', '.join(index)}): say it with a condition")
+            own = rows.get(JOINID)
+            for one in own if isinstance(own, (list, tuple)) else [own]:
+                if isinstance(one, slice):
+                    id_slice(one)
             return self.array.read(wanted, ranges=dict(rows), where=where, order="row-major")
-        ids: Any = rows if isinstance(rows, slice) else _ids(rows).tolist()
+        ids: Any = id_slice(rows) if isinstance(rows, slice) else _ids(rows).tolist()
         if JOINID in index:
             ranges = {JOINID: ids if isinstance(rows, slice) or ids else []}
             return self.array.read(wanted, ranges=ranges, where=where, order="row-major")
         joinid: FieldExpression = field(JOINID)
+        if isinstance(rows, slice) and rows.step not in (None, 1):
+            raise QueryError(f"a slice of ids with the step {rows.step} is no range: give the ids themselves")
         if isinstance(rows, slice) and rows.stop is None:
             these = joinid >= (rows.start or 0)
         else:
@@ -139,7 +145,7 @@ class SparseMatrix(_OfArray):
         ranges = {}
         for dimension, one in zip(self.array.schema.dimensions, ids):
             if one is not None:
-                ranges[dimension.name] = one if isinstance(one, slice) else _ids(one)
+                ranges[dimension.name] = id_slice(one) if isinstance(one, slice) else _ids(one)
         return self.array.read(self.array.schema.names, ranges=ranges, order="unordered")
 
     def stream(self, *ids: Wanted, memory: str | int = "256MB") -> Stream:
@@ -237,7 +243,8 @@ class DenseMatrix(_OfArray):
     def read(self, *ids: Wanted) -> Read:
         """The values as a query. Each of ``ids`` is about one axis."""
         dimensions = self.array.schema.dimensions
-        ranges = {own.name: one if isinstance(one, slice) else _ids(one) for own, one in zip(dimensions, ids) if one is not None}
+        given = [(own.name, one) for own, one in zip(dimensions, ids) if one is not None]
+        ranges = {name: id_slice(one) if isinstance(one, slice) else _ids(one) for name, one in given}
         return self.array.read([DATA], ranges=ranges)
 
     def to_numpy(self, *ids: Wanted) -> AnyArray:
@@ -257,9 +264,12 @@ def _both(one: str | Condition, other: str | Condition | None) -> Condition:
 
 
 def _plain(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The table with numpy's types where nothing is missing: SOMA lets values be missing from every column."""
+    """The table with numpy's types where nothing is missing: SOMA lets values be missing from every column. Real
+    numbers have them always, since "not a number" says there that one is missing."""
     for name, column in frame.items():
         own = getattr(column.dtype, "numpy_dtype", None)
-        if own is not None and not column.isna().any():
+        if own is not None and own.kind == "f":
+            frame[name] = column.to_numpy(own, na_value=np.nan)
+        elif own is not None and not column.isna().any():
             frame[name] = column.astype(own)
     return frame

@@ -34,7 +34,7 @@ class _Axis:
         if isinstance(wanted, (str, Condition, Mapping)):
             raise QueryError("a condition is about a table: use axis_query, or ids")
         if isinstance(wanted, slice):
-            wanted = np.arange(*wanted.indices(size))
+            wanted = np.arange(*id_slice(wanted).indices(size))
         self._first, self._table, self._ids = 0, None, None
         self.size = self._whole = size
         self._ends: tuple[int, ...] = ()
@@ -72,6 +72,20 @@ class _Axis:
     def ids(self, first: int, end: int) -> AnyArray:
         """The ids of positions in the result."""
         return np.arange(self._first + first, self._first + end) if self._ids is None else self._ids[first:end]
+
+
+def id_slice(wanted: slice) -> slice:
+    """A slice of ids. Ids are coordinates, of which none is counted from the end: that end would be another one once
+    cells are deleted."""
+    for one in (wanted.start, wanted.stop, wanted.step):
+        if one is not None and (isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, np.integer))):
+            raise QueryError(f"the ends and the step of a slice of ids are integers, not {one!r}")
+    for end in (wanted.start, wanted.stop):
+        if end is not None and end < 0:
+            raise QueryError(f"a slice of ids has the end {end}: ids count from 0, and none is counted from the end")
+    if wanted.step is not None and wanted.step < 1:
+        raise QueryError(f"a slice of ids has the step {wanted.step}: results are in the ascending order of ids")
+    return wanted
 
 
 def _place(size: int) -> Any:

@@ -111,6 +111,16 @@ def shapes(
                     yield matrix.array, {axis: size for axis, size in asked.items() if size is not None}
 
 
+def about_obs(experiment: Experiment) -> Iterator[tuple[Any, list[str]]]:
+    """All matrices that have cells on some of their axes, and the dimensions of these."""
+    for name in experiment.ms:
+        measurement = experiment.ms[name]
+        for group, rows, columns in _MATRICES:
+            axes = [axis for axis, of in (("soma_dim_0", rows), ("soma_dim_1", columns)) if of == "obs"]
+            for member in measurement[group] if axes and group in measurement else ():
+                yield measurement[group][member], axes
+
+
 def delete(
     uri: Location,
     obs: Wanted,
@@ -121,7 +131,7 @@ def delete(
     threads: int | None = None,
 ) -> int:
     """Deletes cells: those that satisfy a condition, such as ``"n_genes < 200"``, or have these ids. Returns their
-    number.
+    number. A slice of ids has no end below 0: ids are no positions.
 
     Their rows in ``obs``, and their values in X, ``obsm`` and ``obsp`` of all measurements, are gone; at earlier
     times they can still be read. Dense matrices have all their cells: an experiment with some about cells is refused.
@@ -135,16 +145,10 @@ def delete(
     if not len(ids):
         return 0
     todo: list[tuple[Array, Condition]] = []
-    for name in experiment.ms:
-        measurement = experiment.ms[name]
-        for group, rows, columns in _MATRICES:
-            axes = [axis for axis, of in (("soma_dim_0", rows), ("soma_dim_1", columns)) if of == "obs"]
-            for member in measurement[group] if axes and group in measurement else ():
-                matrix = measurement[group][member]
-                if not isinstance(matrix, SparseMatrix):
-                    raise QueryError(f"{matrix.uri} is dense, so its cells cannot be deleted: nothing was")
-                for axis in axes:
-                    todo.append((matrix.array, _those(axis, ids)))
+    for matrix, axes in about_obs(experiment):
+        if not isinstance(matrix, SparseMatrix):
+            raise QueryError(f"{matrix.uri} is dense, so its cells cannot be deleted: nothing was")
+        todo += [(matrix.array, _those(axis, ids)) for axis in axes]
     for array, condition in [*todo, (experiment.obs.array, _those(JOINID, ids))]:
         array.delete(condition, at=at)
     return len(ids)
@@ -181,7 +185,8 @@ def update(
     are found by its index, whose values ``id`` has (without it, the column that was the index, ``obs_id`` or
     ``var_id``). Its columns replace those of the same name in these rows; new ones are added, and are null elsewhere.
     ``drop`` names columns that go. A column keeps its type, but gets new categories: to give it another type, drop it
-    first."""
+    in a call before. One that comes again has nothing of what it had: for that, all rows are read at once, and
+    written."""
     how = {"key": key, "storage": storage, "threads": threads}
     table: DataFrame = _open(uri, **how)  # type: ignore[arg-type]
     if not isinstance(table, DataFrame):
@@ -223,6 +228,11 @@ def _update(
     # What the rows have in other columns is written again: a cell is written whole.
     order = np.argsort(ids)
     whole = pyarrow.table(table.read(None, ids)).sort_by(JOINID)
+    if _had(array, fresh.column_names):
+        # What the rows had in a column that comes again would be back with it. So all of them are written without it
+        # before, and are null there, also where the values that follow do not come.
+        every = pyarrow.table(table.read()).sort_by(JOINID)
+        write_table(array, every.drop_columns([JOINID]), every[JOINID].to_numpy(), memory, at)
     _evolve(array, drop, fresh, extended, at)
     columns = {}
     for name in whole.column_names:
@@ -232,6 +242,17 @@ def _update(
     for name in fresh.column_names:
         columns[name] = fresh[name].take(order)
     write_table(Array(array._place), pyarrow.table(columns), ids[order], memory, at)
+
+
+def _had(array: Array, names: Sequence[str]) -> bool:
+    """Whether a schema of the array, of now or before, has some of these attributes."""
+    if not names:
+        return False
+    times = [int(one["timestamps"][1]) for one in array.history if one["what"] == "schema"]
+    # Of several schemas of one time only the last one can be opened: the others may have had any attribute.
+    if len(set(times)) < len(times):
+        return True
+    return any(name in Array(array._place, at=time).schema.names for time in times for name in names)
 
 
 def _evolve(

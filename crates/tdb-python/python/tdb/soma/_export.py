@@ -28,11 +28,14 @@ from ._query import AxisQuery
 if TYPE_CHECKING:
     import anndata
 
+#: The layer that becomes X if none is named; an experiment may be without it.
+_X = "data"
+
 
 def to_anndata(
     experiment: Experiment | Location,
     measurement: str = "RNA",
-    X: str | None = "data",
+    X: str | None = _X,
     layers: Sequence[str] | None = None,
     *,
     obs: Wanted = None,
@@ -42,15 +45,18 @@ def to_anndata(
 ) -> anndata.AnnData:
     """A measurement as an object of AnnData, with everything that it has: ``obsm``, ``varm``, ``obsp``, ``varp``,
     ``uns``, ``raw`` if all cells are wanted, and all other layers unless ``layers`` names some. ``obs`` and ``var``
-    choose cells and genes as :meth:`Experiment.axis_query` does. An experiment without the layer ``X`` has no X."""
+    choose cells and genes as :meth:`Experiment.axis_query` does. An experiment without the layer ``data`` has no X
+    unless ``X`` names another one, which must be there."""
     opened = _opened(experiment)
     query = _query(opened, measurement, obs, var, obs_where, var_where)
     X, others = _layers(query, X, layers)
     made = query.to_anndata(X, others, **{group: _members(query, group) for group in ("obsm", "varm", "obsp", "varp")})
     made.uns = _uns(query)
-    if RAW in opened.ms and measurement != RAW and (obs, obs_where) == (None, None):
-        raw = opened.axis_query(RAW).to_anndata("data" if X is None or X not in opened.ms[RAW].X else X)
-        made.raw = raw
+    if RAW in opened.ms and measurement != RAW and obs is None and obs_where is None:
+        raw = opened.axis_query(RAW)
+        name = _raw_layer(raw, X)
+        if name is not None:
+            made.raw = raw.to_anndata(name)
     return made
 
 
@@ -58,7 +64,7 @@ def to_h5ad(
     experiment: Experiment | Location,
     path: str | os.PathLike[str],
     measurement: str = "RNA",
-    X: str | None = "data",
+    X: str | None = _X,
     layers: Sequence[str] | None = None,
     *,
     obs: Wanted = None,
@@ -94,7 +100,7 @@ def to_h5ad(
                 parts += [(f"{group}/{name}", name, group, ids, ids) for name in _members(query, group)]
             for place, name, group, rows, columns in parts:
                 _write(file, place, query.measurement[group][name], rows, columns, budget, progress)
-            if RAW in opened.ms and measurement != RAW and (obs, obs_where) == (None, None):
+            if RAW in opened.ms and measurement != RAW and obs is None and obs_where is None:
                 _write_raw(file, write, opened, X, budget, progress)
         os.replace(beside, target)
     finally:
@@ -118,7 +124,8 @@ def _layers(query: AxisQuery, X: str | None, layers: Sequence[str] | None) -> tu
     known = _members(query, "X")
     if layers is None:
         layers = [name for name in known if name != X]
-        X = X if X in known else None
+    if X == _X and X not in known:
+        X = None
     for name in [*layers, *([] if X is None else [X])]:
         if name not in known:
             raise QueryError(f"{query.measurement.uri} has no layer {name!r} (it has {', '.join(known) or 'none'})")
@@ -177,13 +184,18 @@ def _write(
     group.create_dataset("indptr", data=ends)
 
 
+def _raw_layer(query: AxisQuery, X: str | None) -> str | None:
+    """The layer of the measurement that was ``raw`` that becomes its X: that of the same name, or its first one."""
+    known = _members(query, "X")
+    return X if X in known else next(iter(known), None)
+
+
 def _write_raw(
     file: Any, write: Any, experiment: Experiment, X: str | None, memory: int, progress: Progress | None
 ) -> None:
     """The measurement that was ``raw``."""
     query = experiment.axis_query(RAW)
-    known = _members(query, "X")
-    name = X if X in known else next(iter(known), None)
+    name = _raw_layer(query, X)
     if name is None:
         return
     group = file.create_group("raw")

@@ -58,7 +58,14 @@ def fitted(array: Array, rows: pyarrow.Table, what: str, partly: bool = False) -
             columns[own.name] = pyarrow.nulls(len(rows), kind)
             continue
         values = rows[own.name].combine_chunks()
-        columns[own.name] = converted(values, kind, f"{what}: column {own.name!r}")
+        found = converted(values, kind, f"{what}: column {own.name!r}")
+        if found.null_count and not own.nullable:
+            if not pyarrow.types.is_floating(kind):
+                missing = f"{found.null_count} of {len(found)} values are missing, and in the experiment none can be"
+                raise QueryError(f"{what}: column {own.name!r}: {missing}")
+            # What pandas took for a missing one.
+            found = found.fill_null(float("nan"))
+        columns[own.name] = found
         if own.enumeration is not None:
             more = _missing(array, own.enumeration, columns[own.name])
             if more:
@@ -95,12 +102,25 @@ def converted(values: Any, kind: Any, what: str) -> Any:
                 listed = values.dictionary.cast(kind.value_type)
                 return pyarrow.DictionaryArray.from_arrays(values.indices.cast(kind.index_type), listed, ordered=kind.ordered)
             values = values.dictionary_decode()
+        if pyarrow.types.is_floating(values.type) and pyarrow.types.is_floating(kind):
+            return _rounded(values, kind, what)
         if pyarrow.types.is_dictionary(kind):
             found = values.cast(kind.value_type).dictionary_encode()
             return pyarrow.DictionaryArray.from_arrays(found.indices.cast(kind.index_type), found.dictionary, ordered=kind.ordered)
         return values.cast(kind)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
         raise QueryError(f"{what} has the type {values.type}, but in the experiment it is {kind}: {error}") from error
+
+
+def _rounded(values: Any, kind: Any, what: str) -> Any:
+    """Real numbers in another type of them. To Arrow, those that are too large for it are infinite there."""
+    from pyarrow import compute  # type: ignore[import-untyped, unused-ignore]
+
+    found = values.cast(kind)
+    lost = compute.and_(compute.is_inf(found), compute.is_finite(values))
+    if compute.any(lost).as_py():
+        raise QueryError(f"{what} has {values.filter(lost)[0]}, which is more than {kind} has, the type in the experiment")
+    return found
 
 
 def _missing(array: Array, name: str, values: Any) -> Sequence[Any]:

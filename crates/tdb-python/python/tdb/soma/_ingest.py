@@ -51,9 +51,9 @@ def from_anndata(
 
     ``X`` is the name of the layer that AnnData's X becomes; with ``dense`` all layers are dense matrices. ``obs_id``
     and ``var_id`` are the columns that indices without a name become. ``raw`` becomes a second measurement. ``uns``
-    names what is kept of ``uns``; without it, everything is. Ids that are there twice are refused. ``progress`` is
-    called with the name of what is written, and how many of how many rows of it are. Writing takes ``memory`` beside
-    the data.
+    names what is kept of ``uns``, and must name what is there; without it, everything is kept. Ids that are there
+    twice are refused. ``progress`` is called with the name of what is written, and how many of how many rows of it
+    are. Writing takes ``memory`` beside the data.
 
     ``platform_config`` has ``tiledbsoma``'s options of creation; what it says of columns is for all arrays that have
     them.
@@ -112,8 +112,8 @@ def from_10x(
 ) -> Experiment:
     """Makes an experiment of what Cell Ranger writes: an ``.h5`` file, which is read in parts, or a folder with
     ``matrix.mtx``, ``barcodes.tsv`` and ``features.tsv`` (also with ``.gz``), whose matrix is in memory. Genes are
-    called by their ids (``gene_ids``); their names are a column. The other arguments are those of
-    :func:`from_anndata`."""
+    called by their ids (``gene_ids``); their names, and what else ``features.tsv`` says of them, are columns. The
+    other arguments are those of :func:`from_anndata`."""
     how = {"platform_config": platform_config, "memory": memory, "at": at, "key": key, "storage": storage, "threads": threads}
     place = exists(path)
     ids = (obs_id, var_id)
@@ -144,6 +144,10 @@ def _write(
     """Writes all parts, and the experiment last."""
     if source.raw_X is not None and measurement == RAW:
         raise QueryError(f"the data has raw, which becomes the measurement {RAW!r}: call the measurement otherwise")
+    missing = [name for name in uns or () if name not in source.uns]
+    if missing:
+        known = ", ".join(map(str, source.uns)) or "nothing"
+        raise QueryError(f"uns names {missing[0]!r}, which the data does not have in uns (it has {known})")
     obs, var = table_of(source.obs, ids[0], "obs"), table_of(source.var, ids[1], "var")
     raw_var = None if source.raw_var is None else table_of(source.raw_var, ids[1], "raw.var")
     expect_unique(obs.ids(obs.index), "obs")

@@ -35,6 +35,8 @@ class Compressed:
     indptr: Any
     indices: Any
     data: Any
+    #: What messages call it.
+    what: str = "the matrix"
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -44,20 +46,47 @@ class Compressed:
 
     def parts(self, values: int) -> Iterator[tuple[int, Part]]:
         """At most so many values at a time, but whole rows; and the number of rows (or columns) that are done."""
-        ends: AnyArray = np.asarray(self.indptr[:]).astype(np.int64, copy=False)
+        ends = self.ends()
         begun, rows = 0, self.shape[self.axis]
-        if len(ends) != rows + 1:
-            raise QueryError(f"a matrix of the shape {self.shape} has {len(ends)} ends of rows")
         while begun < rows:
             end = int(np.searchsorted(ends, int(ends[begun]) + values, "right")) - 1
             end = min(max(end, begun + 1), rows)
             low, high = int(ends[begun]), int(ends[end])
             if high > low:
                 own = np.repeat(np.arange(begun, end, dtype=np.int64), np.diff(ends[begun : end + 1]))
-                other = np.asarray(self.indices[low:high]).astype(np.int64)
+                other = self.places(low, high)
                 cells = np.asarray(self.data[low:high])
                 yield end, ((own, other, cells) if self.axis == 0 else (other, own, cells))
             begun = end
+
+    def ends(self) -> AnyArray:
+        """Where rows (or columns) end, which files may say wrongly: they ascend, and there are values up to the last."""
+        name = "rows" if self.axis == 0 else "columns"
+        found: AnyArray = np.asarray(self.indptr[:])
+        if found.ndim != 1 or found.dtype.kind not in "iu" or len(found) != self.shape[self.axis] + 1:
+            raise QueryError(f"{self.what} has the shape {self.shape}, but its indptr is not {self.shape[self.axis] + 1} integers")
+        found = found.astype(np.int64, copy=False)
+        falling = np.flatnonzero(np.diff(found) < 0)
+        if found[0] != 0 or len(falling):
+            said = f"begins with {found[0]}" if found[0] != 0 else f"falls after {name[:-1]} {falling[0]}"
+            raise QueryError(f"{self.what} is damaged: the ends of its {name} ascend from 0, but indptr {said}")
+        if found[-1] > min(len(self.indices), len(self.data)):
+            held = f"{len(self.indices)} indices and {len(self.data)} values"
+            raise QueryError(f"{self.what} is damaged: its {name} end at {found[-1]}, but it has {held}")
+        return found
+
+    def places(self, low: int, high: int) -> AnyArray:
+        """The columns (or rows) of some values, which files may say wrongly, too."""
+        found: AnyArray = np.asarray(self.indices[low:high])
+        if found.dtype.kind not in "iu":
+            raise QueryError(f"{self.what} is damaged: its indices have the type {found.dtype}")
+        found = found.astype(np.int64)
+        size = self.shape[1 - self.axis]
+        wrong = found[(found < 0) | (found >= size)]
+        if len(wrong):
+            name = "columns" if self.axis == 0 else "rows"
+            raise QueryError(f"{self.what} is damaged: it has {size} {name}, but a value in one with the index {wrong[0]}")
+        return found
 
 
 @dataclass
@@ -110,7 +139,7 @@ def matrix_of(given: Any, what: str) -> Compressed | Dense:
             given = given.tocsr()
         _expect_type(given.dtype, what)
         axis = 0 if given.format == "csr" else 1
-        return Compressed(_two(given.shape, what), axis, given.indptr, given.indices, given.data)
+        return Compressed(_two(given.shape, what), axis, given.indptr, given.indices, given.data, what)
     if not hasattr(given, "dtype"):
         raise QueryError(f"{what} is {type(given).__name__}, not a matrix of scipy, numpy or HDF5")
     _two(given.shape, what)
@@ -127,7 +156,8 @@ def _in_group(group: Any, what: str) -> Compressed:
         raise QueryError(f"{what} is encoded as {kind!r}, not as a sparse matrix")
     _expect_type(group["data"].dtype, what)
     size = _two(tuple(int(one) for one in shape), what)
-    return Compressed(size, 0 if kind.startswith("csr") else 1, group["indptr"], group["indices"], group["data"])
+    axis = 0 if kind.startswith("csr") else 1
+    return Compressed(size, axis, group["indptr"], group["indices"], group["data"], what)
 
 
 def _two(shape: tuple[int, ...], what: str) -> tuple[int, int]:
@@ -212,11 +242,36 @@ def _stored(array: Array) -> np.dtype[Any]:
     return np.dtype(number_dtype(array.schema.attribute(DATA).datatype))
 
 
+def expect_values(array: Array, matrix: Compressed | Dense, memory: int, what: str) -> None:
+    """Refuses a matrix with values that the type of another one does not have: see :func:`_cast`."""
+    kind = _stored(array)
+    # To numpy it is safe to round integers of eight bytes.
+    rounded = matrix.dtype.kind in "iu" and matrix.dtype.itemsize == 8 and kind.kind == "f"
+    if np.can_cast(matrix.dtype, kind, "safe") and not rounded:
+        return
+    try:
+        for _, (_, _, cells) in matrix.parts(max(memory // 2 // _BYTES, 1)):
+            _cast(cells, kind)
+    except QueryError as error:
+        raise QueryError(f"{what}: {error}") from None
+
+
 def _cast(values: AnyArray, kind: np.dtype[Any]) -> AnyArray:
-    """Values in another type: real numbers are rounded, all others must be kept."""
-    found = values.astype(kind, copy=False)
-    if values.dtype != kind and not (values.dtype.kind == kind.kind == "f") and not (found == values).all():
-        raise QueryError(f"a value of the type {values.dtype} is none of {kind}, which the matrix has")
+    """Values in another type: real numbers are rounded to real ones, all else must be kept."""
+    if values.dtype == kind:
+        return values
+    with np.errstate(invalid="ignore", over="ignore"):
+        found: AnyArray = values.astype(kind)
+        if values.dtype.kind == kind.kind == "f":
+            lost = np.isinf(found) & np.isfinite(values)
+        else:
+            # There and back, with the same sign. Numbers up to the end of a type may be rounded to more than it has.
+            lost = (found.astype(values.dtype) != values) | ((found < 0) != (values < 0))
+            for one, of in ((found, values.dtype), (values, kind)):
+                if one.dtype.kind == "f" and of.kind in "iu":
+                    lost |= one >= 2.0 ** (8 * of.itemsize - (of.kind == "i"))
+    if lost.any():
+        raise QueryError(f"{values[lost][0]}, of the type {values.dtype}, is none of the values of {kind}, which the matrix has")
     return found
 
 
@@ -254,9 +309,11 @@ def _bands(matrix: Compressed | Dense, values: int) -> Iterator[tuple[int, AnyAr
     if matrix.axis == 1:
         # No part of it has whole rows.
         sparse = needed("scipy.sparse", "scipy", "Sparse matrices")
-        held = sparse.csc_matrix((matrix.data[:], matrix.indices[:], matrix.indptr[:]), matrix.shape).tocsr()
-        matrix = Compressed(matrix.shape, 0, held.indptr, held.indices, held.data)
-    ends: AnyArray = np.asarray(matrix.indptr[:]).astype(np.int64, copy=False)
+        bounds = matrix.ends()
+        places = matrix.places(0, int(bounds[-1]))
+        held = sparse.csc_matrix((np.asarray(matrix.data[: len(places)]), places, bounds), matrix.shape).tocsr()
+        matrix = Compressed(matrix.shape, 0, held.indptr, held.indices, held.data, matrix.what)
+    ends = matrix.ends()
     rows, columns = matrix.shape
     each = max(values // columns, 1)
     for begun in range(0, rows, each):
@@ -264,5 +321,13 @@ def _bands(matrix: Compressed | Dense, values: int) -> Iterator[tuple[int, AnyAr
         band = np.zeros((end - begun, columns), matrix.dtype)
         own = np.repeat(np.arange(end - begun), np.diff(ends[begun : end + 1]))
         low, high = int(ends[begun]), int(ends[end])
-        band[own, np.asarray(matrix.indices[low:high])] = np.asarray(matrix.data[low:high])
+        other = matrix.places(low, high)
+        band[own, other] = np.asarray(matrix.data[low:high])
+        filled = np.zeros(band.shape, bool)
+        filled[own, other] = True
+        if np.count_nonzero(filled) < len(own):
+            places, counts = np.unique(own * columns + other, return_counts=True)
+            row, column = divmod(int(places[counts > 1][0]), columns)
+            said = f"row {begun + row} and column {column}"
+            raise QueryError(f"{matrix.what} has several values in {said}: sum_duplicates() of scipy makes one of them")
         yield end, band

@@ -82,13 +82,9 @@ class _Chunks:
 
     def rows(self, begin: int, end: int) -> AnyArray:
         """The rows from one place in the order to another."""
-        if begin >= self._rows:
-            return self.rows(begin - self._rows, end - self._rows)
-        if end > self._rows:
-            return np.concatenate([self.rows(begin, self._rows), self.rows(0, end - self._rows)])
         if end <= begin:
             return np.empty(0, np.int64)
-        places = np.arange(begin, end)
+        places = np.arange(begin, end) % self._rows
         which = np.searchsorted(self._starts, places, side="right") - 1
         found: AnyArray = self._firsts[which] + places - self._starts[which]
         return found

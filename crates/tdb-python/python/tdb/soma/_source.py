@@ -6,6 +6,7 @@ import gzip
 import inspect
 import os
 import pathlib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     import pandas
 
 Matrix = Compressed | Dense
+
+#: The columns of features.tsv, of which Cell Ranger ARC writes the last three.
+_FEATURES = ("gene_ids", "gene_names", "feature_types", "chromosome", "start", "end")
 
 
 @dataclass
@@ -164,16 +168,23 @@ def of_10x_folder(folder: pathlib.Path) -> Source:
         barcodes = [line.decode().rstrip("\r\n").split("\t")[0] for line in file]
     with _opened(_file(folder, "features.tsv", "genes.tsv")) as file:
         rows = [line.decode().rstrip("\r\n").split("\t") for line in file]
-    width = min((len(row) for row in rows), default=2)
-    names = ["gene_ids", "gene_names", "feature_types"][:width]
-    columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
+    width = max((len(row) for row in rows), default=2)
+    if width > len(_FEATURES):
+        extra = f"{width - len(_FEATURES)} columns after {_FEATURES[-1]} have no known names, and are left out"
+        warnings.warn(f"{folder}: features.tsv: {extra}", stacklevel=2)
+    # Features without a place in the genome may have shorter lines.
+    rows = [row + [""] * (width - len(row)) for row in rows]
+    columns: dict[str, Any] = {name: [row[at] for row in rows] for at, name in enumerate(_FEATURES[:width])}
+    for name in ("start", "end"):
+        if name in columns and all(not one or (one.isdecimal() and len(one) < 19) for one in columns[name]):
+            columns[name] = pandas.array([int(one) if one else None for one in columns[name]], dtype="Int64")
     return Source(pandas.DataFrame(index=barcodes), _features(pandas, columns), matrix_of(matrix, "matrix.mtx"))
 
 
 def _features(pandas: Any, columns: dict[str, Any]) -> Any:
     """The genes: their ids are unique, their names need not be."""
     frame = pandas.DataFrame({name: values for name, values in columns.items() if name != "gene_ids"})
-    for name in ("feature_types", "genome"):
+    for name in ("feature_types", "genome", "chromosome"):
         if name in frame:
             frame[name] = frame[name].astype("category")
     return frame.set_index(pandas.Index(columns["gene_ids"], name="gene_ids"))

@@ -22,14 +22,14 @@ HINT, ONE, TWO = "soma_uns_outgest_hint", "array_1d", "array_2d"
 
 def write_uns(build: Build, path: str, values: Mapping[str, Any], only: Sequence[str] | None = None) -> None:
     """Writes a dictionary as a collection: single values become its metadata. What no part of SOMA can be is left out
-    with a warning."""
+    with a warning. A ``None`` between texts becomes an empty one."""
     metadata: dict[str, Any] = {"soma_tiledbsoma_type": "uns"}
     members = []
     for key, value in values.items():
         if only is not None and key not in only:
             continue
         name = str(key)
-        value = value.item() if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0) else value
+        value = _single(value)
         if isinstance(value, (bool, int, float, str)) and not _too_large(value):
             if name.startswith("soma_"):
                 _left_out(path, name, "its name begins with soma_, which is for SOMA's own")
@@ -51,6 +51,24 @@ def _left_out(path: str, name: str, why: str) -> None:
     warnings.warn(f"{path}: {name!r} is left out: {why}", stacklevel=2)
 
 
+def _single(value: Any) -> Any:
+    """A single value of numpy as one of Python. Times stay numpy's, since they would become numbers."""
+    single = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    if not single or value.dtype.kind in "mM" or (np.ma.isMaskedArray(value) and np.ma.is_masked(value)):
+        return value
+    return value.item()
+
+
+def _listed(value: Sequence[Any]) -> Any:
+    """A list as an array, if it can be one."""
+    try:
+        found = np.asarray(value)
+    except (ValueError, OverflowError):
+        return None
+    # Between texts, numbers have become texts.
+    return np.asarray(value, object) if found.dtype.kind == "U" and found.size else found
+
+
 def _too_large(value: Any) -> bool:
     return isinstance(value, int) and not -(1 << 63) <= value < 1 << 64
 
@@ -70,8 +88,8 @@ def _written(build: Build, path: str, value: Any) -> bool:
         write_sparse(build.sparse(path, arrow_type(matrix.dtype), matrix.shape), matrix, None, None, build.memory, build.at)
         return True
     if isinstance(value, (list, tuple)):
-        value = np.asarray(value)
-    if not isinstance(value, np.ndarray) or value.dtype.names is not None or 0 in value.shape:
+        value = _listed(value)
+    if not isinstance(value, np.ndarray) or value.ndim == 0 or np.ma.is_masked(value) or value.dtype.names is not None or 0 in value.shape:
         return False
     if value.dtype.kind in "UOT":
         return _write_texts(build, path, value)
@@ -88,7 +106,7 @@ def _written(build: Build, path: str, value: Any) -> bool:
 def _write_texts(build: Build, path: str, value: np.ndarray[Any, Any]) -> bool:
     """Texts are a table, whose metadata says what it was."""
     pandas = needed("pandas", "pandas", "Tables")
-    if value.ndim > 2:
+    if value.ndim > 2 or not all(one is None or isinstance(one, str) for one in value.ravel().tolist()):
         return False
     texts = np.array([str(one) if one else "" for one in value.ravel()], object).reshape(value.shape)
     columns = {"values": texts} if value.ndim == 1 else {f"values_{at}": texts[:, at] for at in range(value.shape[1])}

@@ -108,8 +108,7 @@ class Loader:
             ("world_size", world_size, 1),
             ("prefetch", prefetch, 0),
         ):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise QueryError(f"{name}={value!r}: a number from {least} on is expected")
+            _expect_number(name, value, least)
         if rank >= world_size:
             raise QueryError(f"rank={rank}: of {world_size} ranks the last one is {world_size - 1}")
         if last not in LAST:
@@ -165,6 +164,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """The epoch that the next iteration is about. A state that was loaded counts in its own epoch only."""
+        _expect_number("epoch", epoch, 0)
         if epoch != self._epoch:
             self._begin, self._given = None, (0, 1, 0)
         self._epoch = int(epoch)
@@ -176,6 +176,8 @@ class Loader:
         ``batches`` is the number of batches of this epoch that the program had, for where it takes them from other
         processes, such as the workers of a ``DataLoader``, whose count this object does not have.
         """
+        if batches is not None:
+            _expect_number("batches", batches, 0)
         part, parts, given = (None, None, int(batches)) if batches is not None else self._given
         if self._begin is not None and batches is None:
             part, parts, given = (self._begin[name] for name in ("part", "parts", "batches"))
@@ -189,6 +191,13 @@ class Loader:
         for name, value in self._order.said().items():
             if state[name] != value:
                 raise QueryError(f"the state is of a loader with {name}={state[name]!r}; this one has {value!r}")
+        _expect_number("epoch", state["epoch"], 0)
+        _expect_number("batches", state["batches"], 0)
+        if state["part"] is not None or state["parts"] is not None:
+            _expect_number("parts", state["parts"], 1)
+            _expect_number("part", state["part"], 0)
+            if state["part"] >= state["parts"]:
+                raise QueryError(f"the state is of the part {state['part']} of {state['parts']}: the last one is {state['parts'] - 1}")
         self._epoch = int(state["epoch"])
         self._begin = dict(state)
 
@@ -328,6 +337,11 @@ class _Opened:
                 cells = to_numpy(batch._core)
                 found.add(places.of(cells.pop(row)), self._columns.positions(cells.pop(column)), cells[DATA])
         return _csr([found.taken()], len(ids), self._columns.size, self._matrix._dtype())
+
+
+def _expect_number(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise QueryError(f"{name}={value!r}: a number from {least} on is expected")
 
 
 def _read_ahead(stream: Stream, ahead: concurrent.futures.Executor | None) -> Iterator[Batch]:

@@ -14,6 +14,7 @@ from typing import Any
 import torch.distributed
 import torch.utils.data
 
+from .._errors import QueryError
 from ._query import AxisQuery
 from .loader import Loader, Rows
 
@@ -22,7 +23,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc, t
     """The batches of a :class:`tdb.soma.loader.Loader`, for ``DataLoader(dataset, batch_size=None,
     num_workers=…)``.
 
-    The options are those of the loader. ``rank`` and ``world_size`` are those of ``torch.distributed`` unless they
+    The options are those of the loader. ``rank`` and ``world_size`` are those of ``torch.distributed`` unless both
     are said. Each worker gets its part of the batches of its rank. A ``DataLoader`` makes tensors of dense matrices
     and of numbers; CSR matrices stay scipy's, and texts numpy's.
 
@@ -35,15 +36,16 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc, t
         self, query: AxisQuery, *, rank: int | None = None, world_size: int | None = None, **options: Any
     ) -> None:
         super().__init__()
-        if (
-            rank is None
-            and world_size is None
-            and torch.distributed.is_available()
-            and torch.distributed.is_initialized()
-        ):
+        if (rank is None) != (world_size is None):
+            # From torch.distributed, the other one would be that of other ranks.
+            given, missing = ("rank", "world_size") if world_size is None else ("world_size", "rank")
+            raise QueryError(f"{given} is given without {missing}: say both, or none for those of torch.distributed")
+        if rank is None and torch.distributed.is_available() and torch.distributed.is_initialized():
             rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        if rank is not None:
+            options |= {"rank": rank, "world_size": world_size}
         #: What makes the batches.
-        self.loader = Loader(query, rank=rank or 0, world_size=world_size or 1, **options)
+        self.loader = Loader(query, **options)
         # Shared with the workers, forked and spawned.
         self._epoch = multiprocessing.sharedctypes.RawValue("q", self.loader.epoch)
 

@@ -411,6 +411,14 @@ const ARRAYS = {
     ],
     metadata: [{ key: 'title', datatype: 'STRING_UTF8', value: 'Made arrays' }],
   }),
+  '/data/signed': () => ({
+    members: [
+      ['raster', 'array'],
+      ['away', 'array', 'https://elsewhere.example/array'],
+    ],
+    signature: '?sig=1',
+  }),
+  '/data/signed/raster': () => ({ ...raster(), signature: '?sig=1' }),
   '/data/group/raster': raster,
   '/data/group/points': points,
   '/data/group/more': () => ({ members: [['table', 'array']] }),
@@ -434,5 +442,48 @@ const ARRAYS = {
   '/data/soma/ms/RNA/obsm': () => object('SOMACollection', [['X_umap', 'array']]),
   '/data/soma/ms/RNA/obsm/X_umap': () => experiment().umap,
 };
+
+/** The same experiment with other members: those of `changes`, by their paths. */
+function variant(path, changes) {
+  for (const [name, made] of Object.entries(ARRAYS))
+    if (name.startsWith('/data/soma/') || name === '/data/soma')
+      ARRAYS[path + name.slice('/data/soma'.length)] = made;
+  for (const [name, made] of Object.entries(changes)) ARRAYS[`${path}/${name}`] = made;
+}
+
+const ELSEWHERE = 'https://elsewhere.example/soma';
+variant('/data/borrowed', {
+  'ms/RNA': () =>
+    object('SOMAMeasurement', [
+      ['var', 'array', `${ELSEWHERE}/var`],
+      ['X', 'group', `${ELSEWHERE}/X`],
+      ['obsm', 'group'],
+    ]),
+});
+variant('/data/foreign', {});
+ARRAYS['/data/foreign'] = () =>
+  object('SOMAExperiment', [
+    ['obs', 'array', `${ELSEWHERE}/obs`],
+    ['ms', 'group'],
+  ]);
+// Without cells; and with more genes than names are offered, of which the known ones are the last.
+variant('/data/cleared', {
+  'ms/RNA/obsm/X_umap': () => ({ ...experiment().umap, rows: [], nonEmpty: null, fragments: [] }),
+});
+variant('/data/genes', {
+  'ms/RNA/var': () => {
+    const made = experiment().var;
+    const more = Array.from({ length: 100000 }, (_, at) => ({
+      soma_joinid: BigInt(at + 10),
+      gene_name: `ENSG${at}`,
+    }));
+    const ids = dimension('soma_joinid', 'INT64', [0n, 100009n], 2048n);
+    return {
+      ...made,
+      schema: schema('sparse', [ids], made.schema.attributes),
+      rows: [...more, ...made.rows],
+    };
+  },
+});
 
 export const find = async (path) => ARRAYS[path]?.();

@@ -88,7 +88,8 @@ class Cells {
 }
 
 const intervals = (selection, domain) => {
-  if (selection === undefined || selection === null) return [domain];
+  if (selection === undefined) return [domain];
+  if (selection === null) throw new TdbError('query', 'a range: null is no coordinate');
   if (!Array.isArray(selection))
     return typeof selection === 'object' ? selection : [[selection, selection]];
   if (selection.length === 2 && !Array.isArray(selection[0])) return [selection];
@@ -124,8 +125,14 @@ function test(where) {
     row[name] !== null && compare(typeof row[name] === 'bigint' ? Number(row[name]) : row[name]);
 }
 
+/** How many arrays are open. */
+const opened = (by) => {
+  window.fakeOpen = (window.fakeOpen ?? 0) + by;
+};
+
 class TdbArray {
   constructor(url, made, at) {
+    opened(1);
     Object.assign(this, {
       kind: 'array',
       url,
@@ -157,7 +164,8 @@ class TdbArray {
     return this.made.nonEmpty;
   }
 
-  async enumeration(name) {
+  async enumeration(name, { signal } = {}) {
+    await this.cost(1, 200, signal);
     return { name, datatype: 'STRING_UTF8', ordered: false, values: this.made.enumerations[name] };
   }
 
@@ -262,7 +270,10 @@ class TdbArray {
           ([name, list]) =>
             list === null ||
             list[0] === null ||
-            list.some(([low, high]) => row[name] >= low && row[name] <= high),
+            list.some(
+              ([low, high]) =>
+                (low === null || row[name] >= low) && (high === null || row[name] <= high),
+            ),
         ) &&
         chosen(row)
       )
@@ -292,18 +303,23 @@ class TdbArray {
   }
 
   stats() {
+    if (this.closed) throw new TdbError('closed', 'the array was closed');
     return { ...this.total };
   }
 
-  close() {}
+  close() {
+    if (!this.closed) opened(-1);
+    this.closed = true;
+  }
 }
 
 class TdbGroup {
-  constructor(url, made) {
+  constructor(url, made, search) {
     Object.assign(this, {
       kind: 'group',
       url,
       made,
+      search,
       total: { requests: 2, bytes: 900, rounds: 2, milliseconds: 60 },
     });
   }
@@ -312,15 +328,15 @@ class TdbGroup {
     return this.made.members.map(([name, type, away]) => ({
       name,
       type,
-      url: away ?? `${this.url.replace(/\/*$/, '/')}${name}`,
+      url: away ?? `${this.url}/${name}`,
     }));
   }
 
   async open(member, options) {
-    return open(
-      typeof member === 'string' ? `${this.url.replace(/\/*$/, '/')}${member}` : member.url,
-      options,
-    );
+    const found = this.members().find(({ name, url }) => name === member || url === member.url);
+    if (!found) throw new TdbError('query', `the group has no member "${member.name ?? member}"`);
+    const isBelow = found.url.startsWith(`${this.url}/`);
+    return open(isBelow ? `${found.url}${this.search}` : found.url, options);
   }
 
   async metadata() {
@@ -334,13 +350,19 @@ class TdbGroup {
   close() {}
 }
 
-export async function open(url, { key, signal } = {}) {
+export async function open(place, { key, signal } = {}) {
   await wait(3 * ROUND, signal);
-  const made = await find(new URL(url).pathname.replace(/\/+$/, ''));
+  const { origin, pathname, search } = new URL(place);
+  const path = pathname.replace(/\/+$/, '');
+  const url = `${origin}${path}`;
+  if (origin !== location.origin) await fetch(url);
+  const made = await find(path);
+  if (made?.signature && made.signature !== search)
+    throw new TdbError('network', `${url}/tdb_manifest.txt: HTTP 403`, { status: 403 });
   if (!made) throw new TdbError('not-found', `${url}: no array or group is there`);
   if (made.key && !key)
     throw new TdbError(
-      'corrupt',
+      'unsupported',
       `${url}/__schema/__1_1_5fdf: tile at offset 0: the tile is encrypted (AES-256-GCM), ` +
         'and no key was given',
       { file: `${url}/__schema/__1_1_5fdf`, offset: 0 },
@@ -348,8 +370,9 @@ export async function open(url, { key, signal } = {}) {
   if (made.key && new TextDecoder().decode(key) !== made.key)
     throw new TdbError(
       'corrupt',
-      `${url}/__schema/__1_1_5fdf: tile at offset 0: wrong key, or damaged bytes`,
+      `${url}/__schema/__1_1_5fdf: chunk 0 at offset 65: filter 'aes-256-gcm' cannot decrypt ` +
+        'part 0: the key is wrong, or the bytes were changed (filter 2 of 2)',
       { file: `${url}/__schema/__1_1_5fdf`, offset: 0 },
     );
-  return made.members ? new TdbGroup(url, made) : new TdbArray(url, made);
+  return made.members ? new TdbGroup(url, made, search) : new TdbArray(url, made);
 }

@@ -32,8 +32,18 @@ class _Blockwise(Iterator[Made], Generic[Made]):
     """Blocks of one axis, each of which is read when it is wanted, or one ahead."""
 
     def __init__(
-        self, array: SparseNDArray, coords: Sequence[Any], order: Any, *, axis: Any, size: Any, reindex_disable_on_axis: Any, eager: bool
+        self,
+        array: SparseNDArray,
+        coords: Sequence[Any],
+        order: Any,
+        *,
+        axis: Any,
+        size: Any,
+        reindex_disable_on_axis: Any,
+        eager: bool,
+        platform_config: Any,
     ) -> None:
+        self._config = platform_config
         self._array, self._order, self._eager = array, order, eager
         self._shape = array.shape
         self._major = _axis_of(axis, len(self._shape))
@@ -77,7 +87,7 @@ class _Blockwise(Iterator[Made], Generic[Made]):
         for part in _parts(self._coords[self._major], self._shape[self._major], self._size):
             coords = list(self._coords)
             coords[self._major] = part
-            table = TableReadIter(self._array, coords, None, self._order, None).concat()
+            table = TableReadIter(self._array, coords, None, self._order, None, self._config).concat()
             ids = list(self._ids)
             ids[self._major] = part
             columns = []
@@ -143,6 +153,8 @@ def _size_of(size: Any, major: int) -> int:
     if size is None:
         return _ROWS if major == 0 else _COLUMNS
     if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
+        if size < 1:
+            raise ValueError(f"blockwise iterator `size` is {size}: a block has at least one coordinate")
         return int(size)
     raise TypeError("blockwise iterator `size` must be None, int or Sequence[int]")
 

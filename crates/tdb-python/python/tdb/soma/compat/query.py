@@ -100,7 +100,7 @@ class ExperimentAxisQuery:
         platform_config: Any = None,
     ) -> TableReadIter:
         """The observations as tables."""
-        return self._read("obs", column_names, partitions=partitions, result_order=result_order)
+        return self._read("obs", column_names, partitions=partitions, result_order=result_order, platform_config=platform_config)
 
     def var(
         self,
@@ -112,7 +112,7 @@ class ExperimentAxisQuery:
         platform_config: Any = None,
     ) -> TableReadIter:
         """The variables as tables."""
-        return self._read("var", column_names, partitions=partitions, result_order=result_order)
+        return self._read("var", column_names, partitions=partitions, result_order=result_order, platform_config=platform_config)
 
     def obs_joinids(self) -> pa.Array:
         """The ids of the observations."""
@@ -153,7 +153,8 @@ class ExperimentAxisQuery:
             raise KeyError(f"{layer_name} is not present in X") from error
         if not isinstance(layer, SparseNDArray):
             raise TypeError("X layers may only be sparse arrays")
-        return layer.read((self.obs_joinids(), self.var_joinids()), partitions=partitions, result_order=result_order)
+        ids = self.obs_joinids(), self.var_joinids()
+        return layer.read(ids, partitions=partitions, result_order=result_order, platform_config=platform_config)
 
     def obsp(self, layer: str) -> SparseNDArrayRead:
         """The values of a matrix of observations and observations."""

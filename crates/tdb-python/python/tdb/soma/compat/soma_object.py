@@ -180,9 +180,12 @@ class SOMAObject:
 
     def close(self) -> None:
         """Writes the metadata that was changed, and closes the object, and those that were opened through it."""
-        self._flush()
-        self._closed = True
-        self._close_stack.close()
+        try:
+            self._flush()
+        finally:
+            # What cannot be written here must not keep members from writing theirs.
+            self._closed = True
+            self._close_stack.close()
 
     def __enter__(self: Self) -> Self:
         return self

@@ -144,6 +144,7 @@ class SparseNDArrayBlockwiseRead:
     def __init__(self, read: SparseNDArrayRead, axis: Any, size: Any, reindex_disable_on_axis: Any, eager: bool) -> None:
         self._read = read
         self._how = {"axis": axis, "size": size, "reindex_disable_on_axis": reindex_disable_on_axis, "eager": eager}
+        self._how["platform_config"] = read._config
 
     def tables(self) -> BlockwiseTableReadIter:
         """Each block as a table, and the coordinates of its axes."""

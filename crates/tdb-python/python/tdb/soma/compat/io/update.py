@@ -139,6 +139,8 @@ def update_uns(exp: Experiment, uns: Mapping[str, Any], measurement_name: str, *
 def _update(own: Collection, uns: Mapping[str, Any], strict: str) -> None:
     for key, value in uns.items():
         known = own[key] if key in own else own.metadata.get(key)
+        if isinstance(value, (np.datetime64, np.timedelta64)):
+            raise ValueError(f"unsupported uns type {type(value)}")
         if isinstance(value, (str, int, float, np.generic)):
             if key in own:
                 raise ValueError(f"can't overwrite {type(known).__name__} at {own.uri}/{key} with scalar {value}")
