@@ -16,7 +16,7 @@ pub enum Error {
     Array(#[from] tdb_array::Error),
     /// An array or a group cannot be shown as Zarr.
     #[error(transparent)]
-    Shown(#[from] tdb_zarr::Error),
+    Shown(Box<tdb_zarr::Error>),
     /// A part of a Zarr hierarchy cannot be read.
     #[error("{path}: {problem}")]
     Zarr {
@@ -59,6 +59,16 @@ pub enum Problem {
         /// How many it may have.
         memory: u64,
     },
+}
+
+impl From<tdb_zarr::Error> for Error {
+    /// Errors of the array stay what they are.
+    fn from(error: tdb_zarr::Error) -> Self {
+        match error {
+            tdb_zarr::Error::Array(error) => Self::Array(error),
+            other => Self::Shown(Box::new(other)),
+        }
+    }
 }
 
 impl Problem {

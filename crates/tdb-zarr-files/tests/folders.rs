@@ -1,5 +1,7 @@
 //! Folders of Zarr become arrays, and arrays folders: whole, or not at all.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

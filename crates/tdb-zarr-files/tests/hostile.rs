@@ -1,6 +1,8 @@
 //! Folders that anybody made: nothing panics, nothing outside is read, and no memory is taken
 //! because a file says so.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

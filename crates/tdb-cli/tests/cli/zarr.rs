@@ -30,7 +30,7 @@ fn a_folder_becomes_an_array_and_the_array_a_folder() {
     assert_eq!(schema["dimensions"][0]["name"], "x");
     assert!(!array.exists());
     assert_eq!(said(&["import", text(&array), text(&at("in.zarr"))]), "2 cells written\n");
-    assert_eq!(said(&["read", text(&array), "--format", "csv"]), "x,values\n0,1\n1,2\n");
+    assert_eq!(said(&["read", text(&array), "--format", "csv"]), "x,values\n0,1\n1,2\n2,\n");
     assert_eq!(said(&["meta", text(&array), "units"]).trim(), "K");
     let exported = said(&["export", text(&array), text(&out)]);
     assert_eq!(exported, "1 array with 1 chunk written, 2 bytes\n");
@@ -77,7 +77,7 @@ fn what_is_otherwise_is_noted_and_what_cannot_be_is_refused() {
         "{}",
         done.err
     );
-    assert_eq!(said(&["read", text(&at("array")), "--format", "csv"]), "x,values\n0,1\n1,3\n");
+    assert_eq!(said(&["read", text(&at("array")), "--format", "csv"]), "x,values\n0,1\n1,3\n2,\n");
     folder(&at("bad.zarr"), &json!(["bytes", "lzma"]));
     refused(&["import", text(&at("new")), text(&at("bad.zarr"))], 1, "the codec \"lzma\" is not read");
     refused(&["import", text(&at("new")), text(&at("none.zarr"))], 1, "no Zarr array or group");
@@ -85,7 +85,8 @@ fn what_is_otherwise_is_noted_and_what_cannot_be_is_refused() {
     for option in
         [&["--dims", "x"][..], &["--null", "NA"], &["--columns", "x"], &["--dense"], &["--overwrite"]]
     {
-        let words = [&["import", text(&at("new")), text(&at("in.zarr"))][..], option].concat();
+        let (array, folder) = (at("new"), at("in.zarr"));
+        let words = [&["import", text(&array), text(&folder)][..], option].concat();
         refused(&words, 2, option[0]);
     }
     for option in [
@@ -94,7 +95,8 @@ fn what_is_otherwise_is_noted_and_what_cannot_be_is_refused() {
         &["--compression", "zstd"],
         &["--memory", "1GiB"],
     ] {
-        let words = [&["export", text(&at("array")), text(&at("out.zarr"))][..], option].concat();
+        let (array, folder) = (at("array"), at("out.zarr"));
+        let words = [&["export", text(&array), text(&folder)][..], option].concat();
         refused(&words, 2, option[0]);
     }
     refused(&["export", text(&at("array")), text(&at("out.csv")), "--zarr", "2"], 2, "--zarr");
