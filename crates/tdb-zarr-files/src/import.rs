@@ -66,7 +66,7 @@ impl Plan {
         let failed = |problem: Problem| folder.error(path, problem);
         let mut notes = Vec::new();
         let mut note = |what: String| notes.push(Note { path: path.to_owned(), what });
-        let tiles = tiles(&document).map_err(failed)?;
+        let tiles = tiles(&document, options.memory / SLAB_DIVISOR).map_err(failed)?;
         let (filters, otherwise) = filters::of_codecs(&document.chain, document.element);
         otherwise.into_iter().for_each(&mut note);
         if tiles.is_scalar {
@@ -93,8 +93,7 @@ impl Plan {
         }
         let schema = schema.build().map_err(|error| failed(Problem::unsupported(error.to_string())))?;
         let files = Chunks::new(folder, path, &document, options.memory).files()?;
-        let limit = options.memory / SLAB_DIVISOR;
-        let pieces = pieces(&document, &tiles, &files, limit).map_err(failed)?;
+        let pieces = pieces(&document, &tiles, &files, tiles.room).map_err(failed)?;
         let cells = pieces.iter().filter_map(|ends| tiles.spans(ends)).fold(0u64, |cells, spans| {
             cells.saturating_add(
                 spans.iter().fold(1u64, |cells, (start, end)| cells.saturating_mul(end - start)),
@@ -174,7 +173,7 @@ impl Plan {
 }
 
 /// The tiles of an array.
-fn tiles(document: &ArrayDocument) -> Result<Tiles, Problem> {
+fn tiles(document: &ArrayDocument, room: u64) -> Result<Tiles, Problem> {
     let is_scalar = document.shape.is_empty();
     let or_one = |lengths: &[u64]| if is_scalar { vec![1] } else { lengths.to_vec() };
     let (lengths, chunk) = (or_one(&document.shape), or_one(document.chunk()));
@@ -185,7 +184,7 @@ fn tiles(document: &ArrayDocument) -> Result<Tiles, Problem> {
     }
     let extents = lengths.iter().zip(&chunk).map(|(length, chunk)| *length.min(chunk)).collect();
     let size = document.element.size();
-    Ok(Tiles { lengths, extents, chunk, is_scalar, size, fill: document.fill.clone() })
+    Ok(Tiles { lengths, extents, chunk, is_scalar, size, fill: document.fill.clone(), room })
 }
 
 /// The names of dimensions: those of axes, or `d` with a number as for NPY files.

@@ -30,6 +30,8 @@ pub(crate) struct Tiles {
     pub(crate) size: Option<usize>,
     /// The bytes of a cell that was never written.
     pub(crate) fill: Vec<u8>,
+    /// Bytes that a row of tiles may have.
+    pub(crate) room: u64,
 }
 
 /// The cells of a box.
@@ -78,10 +80,31 @@ impl Tiles {
         ends.iter().enumerate().map(|(axis, ends)| self.span(axis, *ends)).collect()
     }
 
+    /// How many threads may decode chunks at once: each has one as it is stored, on its way,
+    /// decoded, and waiting to be taken.
+    fn decoders(&self) -> usize {
+        let size = u64::try_from(self.size.unwrap_or(8)).unwrap_or(u64::MAX);
+        let chunk = self.chunk.iter().fold(size, |bytes, length| bytes.saturating_mul(*length));
+        let most = self.room.checked_div(chunk.saturating_mul(4)).unwrap_or(1);
+        usize::try_from(most).unwrap_or(usize::MAX)
+    }
+
     /// Bytes of the cells of a box of tiles; texts count as eight each.
     pub(crate) fn bytes(&self, ends: &[(u64, u64)]) -> Option<u64> {
         let size = u64::try_from(self.size.unwrap_or(8)).ok()?;
         self.spans(ends)?.iter().try_fold(size, |bytes, (start, end)| bytes.checked_mul(end - start))
+    }
+}
+
+/// All places of a box, in row-major order.
+fn places(ends: &Ends) -> Vec<Vec<u64>> {
+    let mut places = vec![ends.iter().map(|(low, _)| *low).collect::<Vec<u64>>()];
+    loop {
+        let mut next = places.last().cloned().unwrap_or_default();
+        if !advance(&mut next, ends) {
+            return places;
+        }
+        places.push(next);
     }
 }
 
@@ -93,7 +116,7 @@ struct Work<'a> {
     is_over: AtomicBool,
 }
 
-/// The cells of a box of tiles, of which `threads` decode the chunks.
+/// The cells of a box of tiles, of which at most `threads` decode the chunks.
 pub(crate) fn slab(
     chunks: &Chunks<'_>,
     tiles: &Tiles,
@@ -108,16 +131,18 @@ pub(crate) fn slab(
     let cells = shape.iter().try_fold(1usize, |cells, length| cells.checked_mul(*length));
     let cells = cells.ok_or_else(|| failed(too_large()))?;
     let mut target = Target::new(tiles, shape, spans, cells).ok_or_else(|| failed(too_large()))?;
-    let mut places = vec![ends.iter().map(|(low, _)| *low).collect::<Vec<u64>>()];
-    loop {
-        let mut next = places.last().cloned().unwrap_or_default();
-        if !advance(&mut next, ends) {
-            break;
-        }
-        places.push(next);
-    }
-    let work = Work { chunks, places, next: AtomicUsize::new(0), is_over: AtomicBool::new(false) };
+    let work =
+        Work { chunks, places: places(ends), next: AtomicUsize::new(0), is_over: AtomicBool::new(false) };
+    let mut texts = 0u64;
     let mut take = |number: usize, decoded: Option<Cells>| -> Result<()> {
+        // Nobody knows before how long texts are.
+        if let Some(Cells::Var(values, _)) = &decoded {
+            texts = texts.saturating_add(u64::try_from(values.len()).unwrap_or(u64::MAX));
+            if texts > tiles.room {
+                let what = "the texts of a row of chunks";
+                return Err(failed(Problem::TooLarge { what, bytes: texts, memory: tiles.room }));
+            }
+        }
         let place = work.places.get(number).map(Vec::as_slice).unwrap_or_default();
         target
             .put(place, decoded)
@@ -127,6 +152,7 @@ pub(crate) fn slab(
         let place = work.places.get(number)?;
         Some(work.chunks.cells(if tiles.is_scalar { &[] } else { place }))
     };
+    let threads = threads.min(tiles.decoders());
     if threads < 2 || work.places.len() < 2 {
         let mut number = 0;
         while let Some(decoded) = of(number) {

@@ -226,6 +226,26 @@ fn texts_of_any_length_come_whole() {
 }
 
 #[test]
+fn texts_that_are_longer_than_the_memory_are_refused() {
+    let scratch = Scratch::new("long");
+    let folder = scratch.at("x.zarr");
+    let mut document = document(&[2], &[1]);
+    document["data_type"] = json!("string");
+    document["fill_value"] = json!("");
+    document["codecs"] = json!(["vlen-utf8", {"name": "zstd", "configuration": {"level": 3}}]);
+    put(folder.join("zarr.json"), document.to_string());
+    let text = vec![b'a'; 400_000];
+    let chunk = [&1u32.to_le_bytes()[..], &400_000u32.to_le_bytes(), &text].concat();
+    put(folder.join("c/0"), zstd::bulk::compress(&chunk, 3).unwrap());
+    let options = ImportOptions::new().memory(24 << 20);
+    assert_eq!(to(&scratch.at("x"), &folder, &options).unwrap().cells, 2);
+    let small = ImportOptions::new().memory(2 << 20);
+    let error = to(&scratch.at("y"), &folder, &small).unwrap_err().to_string();
+    assert!(error.contains("c/0") && error.contains("at most"), "{error}");
+    assert!(!scratch.at("y").exists());
+}
+
+#[test]
 fn a_group_becomes_a_group_and_comes_back_with_its_attributes() {
     let scratch = Scratch::new("groups");
     let folder = scratch.at("x.zarr");
