@@ -32,11 +32,12 @@ mod stores;
 mod tiledb_py;
 mod versions;
 mod writes;
+mod zarr;
 
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 25] = [
+const PARTS: [Part; 26] = [
     ("arrow", arrow::USAGE, arrow::run),
     ("c-programs", c_programs::USAGE, c_programs::run),
     ("capi", capi::USAGE, capi::run),
@@ -62,6 +63,7 @@ const PARTS: [Part; 25] = [
     ("tiledb-py", tiledb_py::USAGE, tiledb_py::run),
     ("versions", versions::USAGE, versions::run),
     ("writes", writes::USAGE, writes::run),
+    ("zarr", zarr::USAGE, zarr::run),
 ];
 
 /// Entry point: the first word names the part.

@@ -4,12 +4,13 @@
 mod convert;
 #[cfg(feature = "convert")]
 mod destination;
+mod zarr;
 
 use core::num::NonZeroU16;
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args as Group, ValueEnum};
+use clap::{Args as Group, ValueEnum, value_parser};
 use tdb_array::MemoryBudget;
 
 use crate::args::{KeyArgs, Order, RangeArgs, WindowArgs, parse_threads};
@@ -19,12 +20,14 @@ use crate::progress::ProgressArgs;
 use crate::read::{self, Format, ReadArgs, refuse};
 use crate::screen::Screen;
 
-/// Write the cells of an array, or of a part of it, to a Parquet or Arrow file, or to a text.
+/// Write the cells of an array, or of a part of it, to a Parquet or Arrow file, or to a text; or a
+/// whole array or group to a Zarr folder.
 ///
 /// A Parquet or Arrow file contains the array's schema, too: tdb import makes the same array of it.
 /// Memory is bounded whatever the size of the array, and the file is there only once it is
 /// complete. These need a build with the feature convert. A name that ends with .csv, .tsv, .json
-/// or .ndjson makes the text that tdb read --out makes.
+/// or .ndjson makes the text that tdb read --out makes. A name that ends with .zarr makes what tdb
+/// serve shows as Zarr, with compressed chunks.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Ranges and conditions are written as for tdb read. Of a dense array, the smallest box around all written cells is exported, or \
@@ -35,10 +38,13 @@ or without coordinates cannot become the same dense array again.
 Enumerated attributes become dictionaries, days dates, and booleans bits. A cell that these types cannot represent, and text that is \
 not UTF-8, is an error; --as-stored exports numbers and bytes instead.
 
+Zarr has no parts, orders or conditions of an array: all of it is exported. An array becomes a group with an array for each attribute, or, if that is all there is, that array. Tiles become chunks, filters the codecs that do the same, and notes say what is otherwise. The folder is there only once it is complete.
+
 Examples:
   tdb export weather weather.parquet
   tdb export weather june.parquet --range 'time=2020-06-01..2020-06-30' --fields station,temperature
   tdb export weather old.arrow --at 2020-06-01 --compression zstd
+  tdb export image image.zarr --zarr 2
   tdb export s3://bucket/weather hot.parquet --where 'temperature > 30' --memory 256MiB
   tdb export weather - | python -c 'import pyarrow, sys; print(pyarrow.ipc.open_stream(sys.stdin.buffer).read_all())'")]
 pub(crate) struct ExportArgs {
@@ -63,9 +69,12 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum)]
     pub(crate) order: Option<Order>,
     /// Format of the file. Default: from the ending of its name (.parquet, .pq, .arrow, .feather,
-    /// .ipc, .arrows); on standard output, arrows.
+    /// .ipc, .arrows, .zarr); on standard output, arrows.
     #[arg(long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
+    /// Version of Zarr. Default: 3.
+    #[arg(long, value_name = "2|3", value_parser = value_parser!(u8).range(2..=3))]
+    pub(crate) zarr: Option<u8>,
     /// How values are compressed. Default: zstd in Parquet files, none in Arrow files, which can
     /// then be mapped into memory.
     #[arg(long, value_enum)]
@@ -111,6 +120,7 @@ impl ExportArgs {
             key: args.key,
             order: args.order,
             format: None,
+            zarr: None,
             compression: None,
             as_stored: false,
             force: args.force,
@@ -118,6 +128,15 @@ impl ExportArgs {
             memory: args.memory,
             progress: args.progress,
         })
+    }
+
+    /// Whether a folder of Zarr is asked for.
+    fn is_zarr(&self) -> bool {
+        let ending = self.file.extension().and_then(|ending| ending.to_str());
+        match self.format {
+            Some(format) => format == ExportFormat::Zarr,
+            None => ending.is_some_and(|ending| ending.eq_ignore_ascii_case("zarr")),
+        }
     }
 
     /// Whether the name of the file asks for text, as `tdb read` writes it.
@@ -128,8 +147,12 @@ impl ExportArgs {
 
     /// The arguments of the `tdb read` that writes this text.
     fn into_read(self) -> Result<ReadArgs> {
-        let not_there = [("--compression", self.compression.is_some()), ("--as-stored", self.as_stored)];
-        refuse(&not_there, "a text; .parquet and .arrow files have it")?;
+        let not_there = [
+            ("--compression", self.compression.is_some()),
+            ("--as-stored", self.as_stored),
+            ("--zarr", self.zarr.is_some()),
+        ];
+        refuse(&not_there, "a text; .parquet, .arrow and .zarr have it")?;
         Ok(ReadArgs {
             array: self.array,
             fields: self.fields,
@@ -166,6 +189,8 @@ pub(crate) enum ExportFormat {
     Arrow,
     /// An Arrow IPC stream, which is read from front to back.
     Arrows,
+    /// A folder of Zarr.
+    Zarr,
 }
 
 /// How the values of a file are compressed.
@@ -188,6 +213,8 @@ pub(crate) fn run(
 ) -> Result {
     if args.is_text() {
         read::run(&args.into_read()?, stores, screen, out, err)
+    } else if args.is_zarr() {
+        zarr::run(&args, stores, out, err)
     } else {
         convert(&args, stores, screen, out, err)
     }

@@ -36,6 +36,7 @@ mod target;
 mod text;
 mod text_args;
 mod write;
+mod zarr;
 mod zones;
 
 use std::io::Write;
@@ -54,6 +55,9 @@ pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: 
     args.find_files(stores)?;
     if args.has_batches() {
         return args.import_batches(stores, out, err);
+    }
+    if args.is_zarr() {
+        return zarr::run(args, stores, out, err);
     }
     let source = args.source(stores)?;
     let storage = stores.storage(&args.array)?;

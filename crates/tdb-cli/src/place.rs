@@ -204,6 +204,12 @@ pub(crate) fn shown(place: &Path) -> String {
     without_secrets(&place.to_string_lossy()).into_owned()
 }
 
+/// The place of a group as a text, which URIs of its members are made of.
+pub(crate) fn location(place: &Path) -> Result<&str> {
+    let location = place.to_str().map(|location| location.strip_prefix("file://").unwrap_or(location));
+    location.ok_or_else(|| Failure::at(place, "the path is not valid UTF-8, which URIs of groups must be"))
+}
+
 /// Whether a place is a URL, and not a path.
 pub(crate) fn is_url(place: &Path) -> bool {
     place.to_str().is_some_and(|place| place.contains("://"))

@@ -24,7 +24,7 @@ use self::site::{Origin, Site};
 pub(crate) use self::view::{ViewArgs, name, run as view};
 use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result, one_line};
-use crate::place::{Stores, is_url, shown};
+use crate::place::{Stores, is_url, location, shown};
 
 /// Show an array or a group to programs on this machine over HTTP: its files, and as Zarr.
 ///
@@ -98,11 +98,7 @@ fn hierarchy(args: &ServeArgs, stores: &Stores) -> Result<Hierarchy> {
         other => Failure::at(&args.object, other),
     };
     if object_type(&*storage).is_ok_and(|found| found == ObjectType::Group) {
-        let location = args.object.to_str();
-        let location = location.map(|location| location.strip_prefix("file://").unwrap_or(location));
-        let location = location.ok_or_else(|| {
-            Failure::at(&args.object, "the path is not valid UTF-8, which URIs of groups must be")
-        })?;
+        let location = location(&args.object)?;
         return Hierarchy::of_group(&stores.places(), location, open, &Options::new()).map_err(failed);
     }
     let array = open.open_storage(storage).map_err(|error| Failure::of_array(&args.object, error))?;

@@ -70,8 +70,7 @@ pub(crate) const RAW_LINE_BYTES: usize = 16;
 pub(crate) const MAX_LIST_ITEMS: usize = 8;
 /// Bytes of an input that stay in memory if it cannot be read again.
 pub(crate) const MAX_INPUT_MEMORY: u64 = 1 << 20;
-/// The default memory of an import of a Parquet or Arrow file.
-#[cfg(feature = "convert")]
+/// The default memory of an import of a Parquet or Arrow file, or of a Zarr folder.
 pub(crate) const IMPORT_MEMORY: MemoryBudget = MemoryBudget::from_bytes(512 << 20);
 /// The share of that memory that the file has, and the cells that are being written: a half each.
 #[cfg(feature = "convert")]

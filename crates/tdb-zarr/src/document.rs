@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::node::{ArrayNode, Group, Sizes};
 
 /// The key of an array's attributes in which readers of version 2 look for the names of its axes.
-const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
+pub const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
 /// `zarr.json` of a group.
 pub(crate) fn group_v3(group: &Group) -> Value {

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use tdb_array::schema::Pipeline;
 use tdb_array::{Array, TimeWindow};
 use tdb_cells::OrInternal;
 
+use crate::chunk::Part;
 use crate::column::Rows;
 use crate::described::described;
 use crate::document::{array_v2, array_v3, attributes_v2, consolidated, group_v2, group_v3};
+use crate::grid::Grid;
 use crate::key::{Asked, Found, Notation, find, node};
 use crate::listing::Keys;
-use crate::node::{ArrayNode, Group, Node};
+use crate::node::{ArrayNode, Group, Node, Source};
 use crate::{Error, Formats, Options, Refusal, Result, Span};
 
 /// An array or a group as a Zarr hierarchy. Clones are cheap, and share what was found out about
@@ -154,6 +157,28 @@ impl Hierarchy {
         count_async(array, self.0.rows_of_prefix(prefix)).await?;
         let (shared, prefix) = (Arc::clone(&self.0), prefix.to_owned());
         awaited(array, move |array| shared.list(&prefix, &Homes { all: &[], awaited: Some(array) })).await
+    }
+
+    /// The filters of the field that a path shows, which chunks do not have; `None` for what is no
+    /// field of an array, such as coordinates.
+    #[must_use]
+    pub fn filters(&self, path: &str) -> Option<Pipeline> {
+        let Some(Found::Array(node)) = node(&self.0.root, path) else { return None };
+        let schema = self.0.arrays.get(node.home)?.schema();
+        let field = match &node.source {
+            Source::Grid(Grid { label: None, field, .. }) | Source::Column(field, _) => field,
+            _ => return None,
+        };
+        match node.content.part {
+            Part::Validity => Some(schema.validity_filters.clone()),
+            Part::Values => Some(match schema.attribute(field) {
+                Some(attribute) => attribute.filters.clone(),
+                None => {
+                    let own = &schema.dimension(field)?.filters;
+                    if own.filters.is_empty() { schema.coords_filters.clone() } else { own.clone() }
+                }
+            }),
+        }
     }
 
     /// The names of what lies directly below a path: documents, and nodes of a group.

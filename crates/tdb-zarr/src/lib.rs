@@ -36,6 +36,7 @@
 //! | validity of the attribute `a` | `a_validity`, truth values: whether the cell has a value |
 //! | an enumeration `e` | the array `enumerations/e`; the fields hold numbers of its values |
 //! | metadata of fields (`__tiledb_attr.a.units`) | attributes of the field's array (`units`) |
+//! | metadata as JSON (`__zarr_json.a`, see [`JSON`]) | the attribute `a`, parsed |
 //! | several values a cell | a last axis |
 //! | texts of any length | `string`; in version 2, objects with `vlen-utf8` |
 //! | bytes of any length | `variable_length_bytes`; in version 2, objects with `vlen-bytes` |
@@ -83,6 +84,8 @@ mod node;
 mod options;
 mod thresholds;
 
+pub use crate::attributes::JSON;
+pub use crate::document::DIMENSIONS;
 pub use crate::error::{Error, Result};
 pub use crate::hierarchy::Hierarchy;
 pub use crate::options::{Formats, Options, Refusal, Span};

@@ -21,7 +21,7 @@ const HARMLESS: [&[&str]; 1] = [&["std", ":", ":", "io", ":", ":", "Cursor"]];
 
 /// Exceptions: what a file, or all files of a folder, may use of [`MODULES`] or [`RANDOM`]. Most
 /// files use only the types of errors and of arguments of `io` and `path`; `fs` opens files.
-pub(super) const MAY: [May; 37] = [
+pub(super) const MAY: [May; 48] = [
     ("crates/tdb-cells/src/clock.rs", "time"),
     // It waits for the next millisecond.
     ("crates/tdb-cells/src/clock.rs", "thread"),
@@ -66,6 +66,19 @@ pub(super) const MAY: [May; 37] = [
     ("crates/tdb-convert/src/", "io"),
     // Files of text, which its callers open and make.
     ("crates/tdb-soma/src/", "io"),
+    // Folders of Zarr, which are read and written here.
+    ("crates/tdb-zarr-files/src/error.rs", "io"),
+    ("crates/tdb-zarr-files/src/compressed.rs", "io"),
+    ("crates/tdb-zarr-files/src/folder.rs", "fs"),
+    ("crates/tdb-zarr-files/src/folder.rs", "io"),
+    ("crates/tdb-zarr-files/src/folder.rs", "path"),
+    ("crates/tdb-zarr-files/src/output.rs", "fs"),
+    ("crates/tdb-zarr-files/src/output.rs", "io"),
+    ("crates/tdb-zarr-files/src/output.rs", "path"),
+    ("crates/tdb-zarr-files/src/tree.rs", "io"),
+    ("crates/tdb-zarr-files/src/", "path"),
+    // The threads that decode and compress chunks.
+    ("crates/tdb-zarr-files/src/", "thread"),
     // The absolute path of an array, for other processes.
     ("crates/tdb-datafusion/src/locate.rs", "path"),
     // A file where an array is looked for is told from a failure.

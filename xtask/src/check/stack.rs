@@ -18,7 +18,7 @@ const FACADE: &str = "tdb-array";
 
 /// Crates that may not use all lower crates: the crate, and all crates of the workspace that it may
 /// use.
-const MAY_USE: [(&str, &[&str]); 24] = [
+const MAY_USE: [(&str, &[&str]); 25] = [
     ("tdb-cells", &["tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"]),
     // Its example makes a schema, whose filters are those of tdb-filters.
     ("tdb-order", &["tdb-codec", "tdb-filters", "tdb-schema", "tdb-cells"]),
@@ -144,6 +144,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
     ("tdb-text", &["tdb-codec", "tdb-filters", "tdb-schema", "tdb-fragment", FACADE]),
     ("tdb-zarr", &["tdb-cells", FACADE, "tdb-text"]),
     ("tdb-soma", &[FACADE]),
+    ("tdb-zarr-files", &[FACADE, "tdb-text", "tdb-zarr"]),
     // The threads of the engine convert columns, too.
     ("tdb-arrow", &["tdb-cells", FACADE]),
     ("tdb-convert", &[FACADE, "tdb-arrow"]),

@@ -61,10 +61,13 @@ pub(super) fn run(
 
 impl ExportArgs {
     fn format(&self) -> Result<Format> {
+        if self.zarr.is_some() {
+            return Err(Failure::Usage(format!("{}: --zarr is only for Zarr folders", self.file.display())));
+        }
         let given = self.format.map(|format| match format {
             ExportFormat::Parquet => Format::Parquet,
             ExportFormat::Arrow => Format::Arrow,
-            ExportFormat::Arrows => Format::ArrowStream,
+            ExportFormat::Arrows | ExportFormat::Zarr => Format::ArrowStream,
         });
         let stream = is_standard_output(&self.file).then_some(Format::ArrowStream);
         given.or(stream).or_else(|| of_name(&self.file)).ok_or_else(|| {

@@ -20,8 +20,8 @@ use crate::failure::{Failure, Result, one_line};
 use crate::progress::ProgressArgs;
 use crate::ranges::parse_names;
 
-/// Write the cells of CSV, TSV, JSON, NPY, Parquet or Arrow files into an array, which is created
-/// if it does not exist.
+/// Write the cells of CSV, TSV, JSON, NPY, Parquet or Arrow files, or of a Zarr folder, into an
+/// array, which is created if it does not exist.
 ///
 /// Several files are imported together: all of them or none. The schema of a new array is derived
 /// from the files: --dry-run shows it, in the format that tdb create takes. A CSV or TSV file
@@ -29,8 +29,9 @@ use crate::ranges::parse_names;
 /// a sparse array. With --dims, these columns become the coordinates; without, a dimension numbers
 /// the rows, and the rows of later files follow those that are there. With --dense, the array is
 /// dense along the rows. An NPY file becomes a dense array, and a file that tdb export wrote the
-/// array that it is from. Text may be compressed with gzip or Zstandard. Builds with the feature
-/// convert read Parquet and Arrow files.
+/// array that it is from. A Zarr folder of version 2 or 3 becomes a new dense array, or a group of
+/// them. Text may be compressed with gzip or Zstandard. Builds with the feature convert read
+/// Parquet and Arrow files.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 An empty cell of a CSV file is null, \"\" is an empty string; --null NA says that NA is null, too. Blank lines are no rows, except in a \
@@ -51,6 +52,8 @@ of them; cells that were in the array before are replaced, unless it allows dupl
 
 A column of an attribute with an enumeration has its values, as tdb read prints them.
 
+The cells of a Zarr array become the attribute values, its chunks tiles, its codecs filters where arrays have the same, and its attributes metadata. Chunks that are not there are not written. Notes say what is otherwise. What arrays do not have is refused before anything is written.
+
 Examples:
   tdb import weather weather.csv
   tdb import weather weather.csv --dims station,time --dry-run
@@ -63,12 +66,13 @@ Examples:
   tdb import weather '2024-*.csv' s3://bucket/weather/2025.csv
   curl https://example.com/table.tsv | tdb import table - --format tsv
   tdb import image image.npy
+  tdb import ocean ocean.zarr
   tdb import trips trips.parquet --dims pickup")]
 pub(crate) struct ImportArgs {
     /// Folder of the array, which is created if it does not exist.
     pub(super) array: PathBuf,
-    /// The files, which are imported together; - for standard input. A name in quotes with *, ? or
-    /// [ is a pattern. Also URLs of stores, such as s3://bucket/table.csv.
+    /// The files, which are imported together, or one Zarr folder; - for standard input. A name in
+    /// quotes with *, ? or [ is a pattern. Also URLs of stores, such as s3://bucket/table.csv.
     #[arg(required = true, value_name = "FILE")]
     pub(super) given: Vec<PathBuf>,
     /// The files that are meant by that.
@@ -113,7 +117,8 @@ pub(crate) struct ImportArgs {
     #[arg(long, conflicts_with = "codes")]
     pub(super) extend_enumerations: bool,
     /// Format of the file. Default: from the ending of its name (.csv, .tsv, .ndjson, .jsonl,
-    /// .json, .npy, also before .gz or .zst; .parquet, .pq, .arrow, .feather, .ipc, .arrows).
+    /// .json, .npy, also before .gz or .zst; .parquet, .pq, .arrow, .feather, .ipc, .arrows,
+    /// .zarr), or zarr for a folder with zarr.json, .zarray or .zgroup.
     #[arg(long, value_enum)]
     pub(super) format: Option<FileFormat>,
     #[command(flatten)]
@@ -125,8 +130,8 @@ pub(crate) struct ImportArgs {
     /// Write over the cells of a dense array.
     #[arg(long)]
     pub(super) overwrite: bool,
-    /// Keep memory below this for a Parquet or Arrow file, e.g. 2GiB or 500MB. A batch of an Arrow
-    /// file must fit half of it. Default: 512 MiB.
+    /// Keep memory below this for a Parquet or Arrow file, or a Zarr folder, e.g. 2GiB or 500MB. A
+    /// batch of an Arrow file must fit half of it, a chunk of Zarr a sixth. Default: 512 MiB.
     #[arg(long, value_name = "SIZE")]
     pub(super) memory: Option<MemoryBudget>,
     /// Print the schema of the new array, or how many cells would be written; write nothing.
@@ -202,6 +207,12 @@ impl ImportArgs {
         matches!(self.file_format(), Some(FileFormat::Parquet | FileFormat::Arrow | FileFormat::Arrows))
     }
 
+    /// Whether the file is a folder of Zarr.
+    pub(super) fn is_zarr(&self) -> bool {
+        let found = || self.files().iter().any(|file| tdb_zarr_files::kind(file).is_some());
+        self.file_format() == Some(FileFormat::Zarr) || self.format.is_none() && found()
+    }
+
     /// Returns an error for options about the schema of a new array if the array exists and does
     /// not match them. Allowing duplicates is always an error then: if an import was finished but
     /// killed before it reported so, repeating the same command would write its cells a second
@@ -269,6 +280,10 @@ impl ImportArgs {
             FileFormat::Parquet | FileFormat::Arrow | FileFormat::Arrows => {
                 let of_cells = of_cells.map(|option| format!("{option} is only for CSV files"));
                 of_cells.or_else(|| of_text.map(|option| format!("{option} is only for text")))
+            }
+            FileFormat::Zarr => {
+                let option = of_cells.or(of_text).or_else(|| self.text.of_columns());
+                option.map(|option| format!("{option} is not for Zarr"))
             }
         };
         refused.map_or(Ok(()), |why| Err(self.usage(why)))

@@ -26,6 +26,8 @@ pub(super) enum FileFormat {
     Arrow,
     /// An Arrow IPC stream.
     Arrows,
+    /// A folder of Zarr.
+    Zarr,
 }
 
 impl FileFormat {
@@ -42,6 +44,7 @@ impl FileFormat {
             "parquet" | "pq" => Some(Self::Parquet),
             "arrow" | "feather" | "ipc" => Some(Self::Arrow),
             "arrows" => Some(Self::Arrows),
+            "zarr" => Some(Self::Zarr),
             _ => None,
         }
     }
@@ -58,8 +61,8 @@ const OTHERS: [(&[&str], &str); 8] = [
         "this is a spreadsheet: save each of its sheets as CSV, and import that",
     ),
     (
-        &["h5", "hdf5", "he5", "nc", "nc4", "zarr"],
-        "this is no table: in Python, tdb.from_numpy makes an array of what h5py or zarr reads, and Dataset.tdb.to_tdb of what xarray does",
+        &["h5", "hdf5", "he5", "nc", "nc4"],
+        "this is no table: in Python, tdb.from_numpy makes an array of what h5py reads, and Dataset.tdb.to_tdb of what xarray does",
     ),
     (&["npz"], "this is an archive of NPY files: unzip it, and import each of them"),
     (
@@ -82,7 +85,7 @@ const OTHERS: [(&[&str], &str); 8] = [
 
 /// What to do with a file whose name does not say one of the formats.
 pub(super) fn unknown(path: &Path) -> String {
-    const NEEDED: &str = "--format csv, tsv, ndjson, json, npy, parquet, arrow or arrows is needed";
+    const NEEDED: &str = "--format csv, tsv, ndjson, json, npy, parquet, arrow, arrows or zarr is needed";
     if path.is_dir() {
         let shown = path.display();
         return format!(

@@ -25,7 +25,7 @@ impl ImportArgs {
             self.usage(self.files().first().map_or_else(String::new, |file| format::unknown(file)))
         })?;
         if self.memory.is_some() {
-            return Err(self.usage("--memory is only for Parquet and Arrow files"));
+            return Err(self.usage("--memory is only for Parquet and Arrow files, and for Zarr"));
         }
         self.refuse_what_is_for_text(format)?;
         let notation = Notation {

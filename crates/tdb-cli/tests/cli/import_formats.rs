@@ -98,7 +98,7 @@ fn a_dash_is_standard_input() {
         (code, said.as_str()),
         (
             Some(2),
-            "error: standard input: --format csv, tsv, ndjson, json, npy, parquet, arrow or arrows is needed\n"
+            "error: standard input: --format csv, tsv, ndjson, json, npy, parquet, arrow, arrows or zarr is needed\n"
         )
     );
     assert_eq!(import(&["--format", "csv"]), (Some(0), "1 cell written\n".to_owned()));

@@ -86,3 +86,4 @@ mod typist;
 mod verbose;
 mod words;
 mod wrong_inputs;
+mod zarr;

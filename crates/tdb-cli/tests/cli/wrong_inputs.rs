@@ -135,7 +135,7 @@ const BROKEN: &[Wrong] = &[
     (
         &["import", "@/new", "@/people.txt"],
         2,
-        &["--format csv, tsv, ndjson, json, npy, parquet, arrow or arrows is needed"],
+        &["--format csv, tsv, ndjson, json, npy, parquet, arrow, arrows or zarr is needed"],
     ),
     (
         &["create", "@/new", "--schema", "@/people.csv"],

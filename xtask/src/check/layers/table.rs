@@ -410,6 +410,41 @@ pub(super) const LAYERS: &[Layers] = &[
         upward: &[],
     },
     Layers {
+        package: "tdb-zarr-files",
+        modules: &[
+            "error",
+            "thresholds",
+            "options",
+            "base64",
+            // Codecs, from what is in a file to cells.
+            "element",
+            "fill",
+            "arrays",
+            "checksum",
+            "shuffle",
+            "blosclz",
+            "compressed",
+            "blosc",
+            "packed",
+            "chain",
+            "filters",
+            // What is in a folder.
+            "folder",
+            "document",
+            "chunks",
+            // Arrays of it, and folders of arrays.
+            "metadata",
+            "boxes",
+            "runs",
+            "slab",
+            "import",
+            "tree",
+            "output",
+            "export",
+        ],
+        upward: &[],
+    },
+    Layers {
         package: "tdb-arrow",
         modules: &[
             "options",

@@ -1,0 +1,420 @@
+//! Codecs that make other values of the values of a chunk.
+
+use serde_json::{Map, Value};
+use tdb_array::schema::{Datatype, Physical};
+
+use crate::element::Element;
+use crate::error::Problem;
+
+/// A codec from arrays to arrays.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ArrayCodec {
+    /// The axes in another order: at each place of the stored one, the axis that it was.
+    Transpose(Vec<usize>),
+    /// Differences to the value before.
+    Delta { from: Number, to: Number },
+    /// Integers for real numbers.
+    Scaled { offset: f64, scale: f64, from: Number, to: Number },
+    /// Values of another type.
+    Cast { from: Number, to: Number },
+    /// Truth values as bits, the highest first, behind the number of bits that are too many.
+    PackBits,
+    /// Values that were rounded, as they are.
+    Rounded,
+}
+
+/// A type of numbers, and whether each begins with its highest byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Number {
+    physical: Physical,
+    is_big: bool,
+}
+
+impl Number {
+    fn size(self) -> usize {
+        self.physical.size()
+    }
+}
+
+/// What a value of a chunk is on its way through codecs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stage {
+    pub(crate) element: Element,
+    /// Whether documents of version 2 say that its values begin with the highest byte.
+    pub(crate) is_big: bool,
+}
+
+/// A number in one of the types that hold all others.
+#[derive(Clone, Copy, Debug)]
+enum Wide {
+    Whole(u64),
+    Real(f64),
+}
+
+fn read(number: Number, bytes: &[u8]) -> Option<Wide> {
+    let mut turned = [0; 8];
+    let bytes = if number.is_big {
+        let turned = turned.get_mut(..bytes.len())?;
+        turned.copy_from_slice(bytes);
+        turned.reverse();
+        &*turned
+    } else {
+        bytes
+    };
+    macro_rules! signed {
+        ($type:ty) => {
+            Wide::Whole(i64::from(<$type>::from_le_bytes(bytes.try_into().ok()?)).cast_unsigned())
+        };
+    }
+    macro_rules! unsigned {
+        ($type:ty) => {
+            Wide::Whole(u64::from(<$type>::from_le_bytes(bytes.try_into().ok()?)))
+        };
+    }
+    Some(match number.physical {
+        Physical::I8 => signed!(i8),
+        Physical::I16 => signed!(i16),
+        Physical::I32 => signed!(i32),
+        Physical::I64 => signed!(i64),
+        Physical::U8 => unsigned!(u8),
+        Physical::U16 => unsigned!(u16),
+        Physical::U32 => unsigned!(u32),
+        Physical::U64 => unsigned!(u64),
+        Physical::F32 => Wide::Real(f64::from(f32::from_le_bytes(bytes.try_into().ok()?))),
+        Physical::F64 => Wide::Real(f64::from_le_bytes(bytes.try_into().ok()?)),
+    })
+}
+
+/// The value as a real number; whole ones that are too large are rounded, as numpy does it.
+#[expect(clippy::cast_precision_loss, reason = "numpy rounds, too")]
+fn real(number: Number, value: Wide) -> f64 {
+    match value {
+        Wide::Whole(value) if number.physical.is_signed_integer() => value.cast_signed() as f64,
+        Wide::Whole(value) => value as f64,
+        Wide::Real(value) => value,
+    }
+}
+
+fn write(number: Number, value: Wide, from: Number, out: &mut Vec<u8>) -> Option<()> {
+    let start = out.len();
+    match (number.physical, value) {
+        (Physical::F64, value) => out.extend(real(from, value).to_le_bytes()),
+        #[expect(clippy::cast_possible_truncation, reason = "numpy rounds, too")]
+        (Physical::F32, value) => out.extend((real(from, value) as f32).to_le_bytes()),
+        // The lowest bytes, as numpy keeps them.
+        (_, Wide::Whole(value)) => out.extend_from_slice(value.to_le_bytes().get(..number.size())?),
+        (_, Wide::Real(_)) => return None,
+    }
+    if number.is_big {
+        out.get_mut(start..)?.reverse();
+    }
+    Some(())
+}
+
+/// The type that a configuration gives; `usual` if it does not.
+fn number(configuration: &Map<String, Value>, key: &str, usual: Stage) -> Result<Number, Problem> {
+    let (element, is_big) = match configuration.get(key) {
+        None | Some(Value::Null) => (usual.element, usual.is_big),
+        // numpy's names, with or without an order of bytes, or those of version 3.
+        Some(Value::String(text)) => {
+            let old = |text: String| Element::v2(&Value::String(text)).ok();
+            match old(text.clone()).or_else(|| old(format!("<{text}"))) {
+                Some(found) => found,
+                None => (Element::v3(&Value::String(text.clone()))?, false),
+            }
+        }
+        Some(other) => return Err(Problem::damaged(format!("a codec's {key} is {other}"))),
+    };
+    let physical = element.datatype.physical();
+    let of_numbers = element.size() == Some(physical.size())
+        && !matches!(element.datatype, Datatype::Char | Datatype::Blob | Datatype::StringUtf32);
+    if !of_numbers {
+        return Err(Problem::unsupported(format!("a codec for numbers is used for {}", element.datatype)));
+    }
+    Ok(Number { physical, is_big })
+}
+
+impl ArrayCodec {
+    /// The codec of this name, and what it makes of values; `None` if the name is that of no codec
+    /// from arrays to arrays.
+    pub(crate) fn parse(
+        name: &str,
+        configuration: &Map<String, Value>,
+        stage: Stage,
+        axes: usize,
+    ) -> Result<Option<(Self, Stage)>, Problem> {
+        let real_of = |key: &str| configuration.get(key).and_then(Value::as_f64);
+        let stage_of = |number: Number| Stage { element: plain(number.physical), is_big: number.is_big };
+        Ok(Some(match name {
+            "transpose" => (Self::Transpose(order(configuration.get("order"), axes)?), stage),
+            "delta" => {
+                let from = number(configuration, "dtype", stage)?;
+                let to = number(configuration, "astype", stage_of(from))?;
+                if from.physical.is_float() != to.physical.is_float() {
+                    return Err(Problem::unsupported("the codec delta makes real numbers of integers"));
+                }
+                (Self::Delta { from, to }, stage_of(to))
+            }
+            "fixedscaleoffset" => {
+                let from = number(configuration, "dtype", stage)?;
+                let to = number(configuration, "astype", stage_of(from))?;
+                let numbers = real_of("offset").zip(real_of("scale"));
+                let (offset, scale) = numbers.ok_or_else(|| {
+                    Problem::damaged("the codec fixedscaleoffset has no offset or no scale")
+                })?;
+                if !from.physical.is_float() {
+                    return Err(Problem::unsupported("the codec fixedscaleoffset is used for integers"));
+                }
+                (Self::Scaled { offset, scale, from, to }, stage_of(to))
+            }
+            "astype" => {
+                let from = number(configuration, "decode_dtype", stage)?;
+                let to = number(configuration, "encode_dtype", stage)?;
+                if to.physical.is_float() && !from.physical.is_float() {
+                    return Err(Problem::unsupported("the codec astype makes real numbers of integers"));
+                }
+                (Self::Cast { from, to }, stage_of(to))
+            }
+            "quantize" => {
+                let from = number(configuration, "dtype", stage)?;
+                let to = number(configuration, "astype", stage_of(from))?;
+                (Self::Cast { from, to }, stage_of(to))
+            }
+            "bitround" => (Self::Rounded, stage),
+            "packbits" => {
+                if stage.element.datatype != Datatype::Bool {
+                    return Err(Problem::unsupported(
+                        "the codec packbits is used for other values than booleans",
+                    ));
+                }
+                (Self::PackBits, stage_of(Number { physical: Physical::U8, is_big: false }))
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Its name, if what is stored are other values.
+    pub(crate) const fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::Transpose(_) | Self::Rounded => None,
+            Self::Delta { .. } => Some("delta"),
+            Self::Scaled { .. } => Some("fixedscaleoffset"),
+            Self::Cast { .. } => Some("a change of types"),
+            Self::PackBits => Some("packbits"),
+        }
+    }
+
+    /// Bytes of a chunk of so many cells when it is encoded, if these are bytes of its cells.
+    pub(crate) fn stored_bytes(&self, bytes: usize) -> Option<usize> {
+        match self {
+            Self::Transpose(_) | Self::Rounded => Some(bytes),
+            Self::Delta { from, to } | Self::Scaled { from, to, .. } | Self::Cast { from, to } => {
+                (bytes / from.size()).checked_mul(to.size())
+            }
+            Self::PackBits => Some(bytes.div_ceil(8) + 1),
+        }
+    }
+
+    /// The values before the codec. `shape` is that of the chunk before it, `size` that of a cell.
+    pub(crate) fn decode(&self, stored: Vec<u8>, shape: &[u64], size: usize) -> Result<Vec<u8>, Problem> {
+        let wrong = || Problem::damaged("a chunk has other values than its codecs say");
+        match self {
+            Self::Rounded => Ok(stored),
+            Self::Transpose(order) => transposed(&stored, shape, order, size).ok_or_else(wrong),
+            Self::PackBits => unpacked(&stored, shape).ok_or_else(wrong),
+            Self::Delta { from, to } => {
+                let mut out = Vec::with_capacity(stored.len() / to.size() * from.size());
+                let (mut whole, mut sum) = (0u64, 0f64);
+                for value in stored.chunks_exact(to.size()) {
+                    let value = match read(*to, value).ok_or_else(wrong)? {
+                        Wide::Whole(value) => {
+                            whole = whole.wrapping_add(value);
+                            Wide::Whole(whole)
+                        }
+                        Wide::Real(value) => {
+                            sum += value;
+                            // Sums are rounded to the type as numpy adds them up.
+                            if from.physical == Physical::F32 {
+                                let mut rounded = Vec::new();
+                                write(*from, Wide::Real(sum), *from, &mut rounded).ok_or_else(wrong)?;
+                                sum = real(*from, read(*from, &rounded).ok_or_else(wrong)?);
+                            }
+                            Wide::Real(sum)
+                        }
+                    };
+                    write(*from, value, *from, &mut out).ok_or_else(wrong)?;
+                }
+                Ok(out)
+            }
+            Self::Scaled { offset, scale, from, to } => {
+                converted(&stored, *to, *from, |value| Wide::Real(real(*to, value) / scale + offset))
+                    .ok_or_else(wrong)
+            }
+            Self::Cast { from, to } => converted(&stored, *to, *from, |value| value).ok_or_else(wrong),
+        }
+    }
+}
+
+fn converted(stored: &[u8], from: Number, to: Number, map: impl Fn(Wide) -> Wide) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity((stored.len() / from.size()).checked_mul(to.size())?);
+    for value in stored.chunks_exact(from.size()) {
+        write(to, map(read(from, value)?), from, &mut out)?;
+    }
+    Some(out)
+}
+
+const fn plain(number: Physical) -> Element {
+    let datatype = match number {
+        Physical::I8 => Datatype::Int8,
+        Physical::U8 => Datatype::Uint8,
+        Physical::I16 => Datatype::Int16,
+        Physical::U16 => Datatype::Uint16,
+        Physical::I32 => Datatype::Int32,
+        Physical::U32 => Datatype::Uint32,
+        Physical::I64 => Datatype::Int64,
+        Physical::U64 => Datatype::Uint64,
+        Physical::F32 => Datatype::Float32,
+        Physical::F64 => Datatype::Float64,
+    };
+    Element { datatype, count: tdb_array::schema::CellValNum::ONE }
+}
+
+/// The order of axes that a transposition has.
+fn order(value: Option<&Value>, axes: usize) -> Result<Vec<usize>, Problem> {
+    let wrong = || Problem::damaged("the codec transpose has no order of all axes");
+    let order: Vec<usize> = match value {
+        Some(Value::String(text)) if text == "C" => (0..axes).collect(),
+        Some(Value::String(text)) if text == "F" => (0..axes).rev().collect(),
+        Some(Value::Array(list)) => {
+            let place = |value: &Value| value.as_u64().and_then(|place| usize::try_from(place).ok());
+            list.iter().map(place).collect::<Option<_>>().ok_or_else(wrong)?
+        }
+        _ => return Err(wrong()),
+    };
+    let all = order.len() == axes && (0..axes).all(|axis| order.contains(&axis));
+    if all { Ok(order) } else { Err(wrong()) }
+}
+
+/// The shape that a transposition makes of one.
+pub(crate) fn transposed_shape(shape: &[u64], order: &[usize]) -> Option<Vec<u64>> {
+    order.iter().map(|axis| shape.get(*axis).copied()).collect()
+}
+
+/// Undoes a transposition.
+fn transposed(stored: &[u8], shape: &[u64], order: &[usize], size: usize) -> Option<Vec<u8>> {
+    let lengths: Vec<usize> = shape.iter().map(|side| usize::try_from(*side).ok()).collect::<Option<_>>()?;
+    // The distance of neighbours along each axis of the chunk in what is stored.
+    let mut steps = vec![0usize; lengths.len()];
+    let mut step = size;
+    for axis in order.iter().rev() {
+        *steps.get_mut(*axis)? = step;
+        step = step.checked_mul(*lengths.get(*axis)?)?;
+    }
+    if step != stored.len() {
+        return None;
+    }
+    let mut out = Vec::with_capacity(stored.len());
+    let mut index = vec![0usize; lengths.len()];
+    let mut at = 0usize;
+    while out.len() < stored.len() {
+        out.extend_from_slice(stored.get(at..at.checked_add(size)?)?);
+        for axis in (0..lengths.len()).rev() {
+            let (place, length, step) = (index.get_mut(axis)?, lengths.get(axis)?, steps.get(axis)?);
+            *place += 1;
+            at += step;
+            if *place < *length {
+                break;
+            }
+            at -= *place * step;
+            *place = 0;
+        }
+    }
+    Some(out)
+}
+
+fn unpacked(stored: &[u8], shape: &[u64]) -> Option<Vec<u8>> {
+    let cells = shape.iter().try_fold(1u64, |cells, side| cells.checked_mul(*side))?;
+    let cells = usize::try_from(cells).ok()?;
+    let (padding, bytes) = stored.split_first()?;
+    if bytes.len() != cells.div_ceil(8) || usize::from(*padding) != bytes.len() * 8 - cells {
+        return None;
+    }
+    let bits = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1));
+    Some(bits.take(cells).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parsed(
+        name: &str,
+        configuration: &Value,
+        stage: Stage,
+        axes: usize,
+    ) -> Result<Option<(ArrayCodec, Stage)>, Problem> {
+        ArrayCodec::parse(name, configuration.as_object().unwrap(), stage, axes)
+    }
+
+    fn of(datatype: Datatype) -> Stage {
+        Stage { element: Element { datatype, count: tdb_array::schema::CellValNum::ONE }, is_big: false }
+    }
+
+    #[test]
+    fn differences_become_sums_which_wrap_around() {
+        let (codec, stage) =
+            parsed("delta", &json!({"dtype": "<i2", "astype": "|i1"}), of(Datatype::Int16), 1)
+                .unwrap()
+                .unwrap();
+        assert_eq!((codec.stored_bytes(6), stage.element.datatype), (Some(3), Datatype::Int8));
+        let values = codec.decode(vec![5, 0xff, 3], &[3], 2).unwrap();
+        assert_eq!(values, [5, 0, 4, 0, 7, 0]);
+    }
+
+    #[test]
+    fn axes_are_put_back_in_their_order() {
+        let (codec, _) =
+            parsed("transpose", &json!({"order": [2, 0, 1]}), of(Datatype::Int8), 3).unwrap().unwrap();
+        // The chunk of shape 2, 3, 2 with the values 0 to 11 is stored as one of shape 2, 2, 3.
+        let stored = vec![0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11];
+        assert_eq!(codec.decode(stored, &[2, 3, 2], 1).unwrap(), (0..12).collect::<Vec<u8>>());
+        assert!(codec.decode(vec![0; 11], &[2, 3, 2], 1).is_err());
+        for order in [json!([0, 0, 1]), json!([0, 1]), json!([0, 1, 3]), json!("G"), json!(null)] {
+            assert!(parsed("transpose", &json!({"order": order}), of(Datatype::Int8), 3).is_err(), "{order}");
+        }
+    }
+
+    #[test]
+    fn bits_become_truth_values_if_there_are_as_many_as_cells() {
+        let codec = ArrayCodec::PackBits;
+        assert_eq!(
+            codec.decode(vec![6, 0b1000_0000, 0b0100_0000], &[10], 1).unwrap(),
+            [1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+        );
+        for wrong in [vec![], vec![6, 1], vec![5, 1, 1], vec![6, 1, 1, 1]] {
+            assert!(codec.decode(wrong, &[10], 1).is_err());
+        }
+    }
+
+    #[test]
+    fn scaled_numbers_are_as_numpy_computes_them_and_what_is_not_is_refused() {
+        let configuration = json!({"offset": 1000, "scale": 10, "dtype": "<f8", "astype": "<u2"});
+        let (codec, stage) =
+            parsed("fixedscaleoffset", &configuration, of(Datatype::Float64), 1).unwrap().unwrap();
+        assert_eq!(stage.element.datatype, Datatype::Uint16);
+        assert_eq!(codec.decode(vec![7, 0], &[1], 8).unwrap(), (7f64 / 10. + 1000.).to_le_bytes());
+        for (name, configuration) in [
+            ("fixedscaleoffset", json!({"offset": 1, "scale": 1, "dtype": "<i4"})),
+            ("fixedscaleoffset", json!({"dtype": "<f4"})),
+            ("delta", json!({"dtype": "<i4", "astype": "<f4"})),
+            ("delta", json!({"dtype": "|S3"})),
+            ("delta", json!({"dtype": 3})),
+            ("packbits", json!({})),
+        ] {
+            assert!(parsed(name, &configuration, of(Datatype::Int32), 1).is_err(), "{name} {configuration}");
+        }
+        assert!(parsed("other", &json!({}), of(Datatype::Int32), 1).unwrap().is_none());
+    }
+}

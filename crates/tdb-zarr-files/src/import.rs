@@ -1,0 +1,298 @@
+//! An array of Zarr as an array.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tdb_array::error::InternalError;
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Dimension};
+use tdb_array::storage::WriteStorage;
+use tdb_array::write::{MetadataChanges, NewArray};
+use tdb_array::{ArrayWriter, Layout};
+
+use crate::boxes::{Ends, boxes, count};
+use crate::chunks::Chunks;
+use crate::document::ArrayDocument;
+use crate::error::{Problem, Result};
+use crate::filters;
+use crate::folder::Folder;
+use crate::metadata;
+use crate::options::{ImportOptions, Note};
+use crate::slab::{Tiles, slab};
+use crate::thresholds::{MAX_ROWS, MAX_TILES, SLAB_DIVISOR, WRITER_DIVISOR};
+
+/// The name of the attribute that has the cells of an array: `tdb-zarr` calls an attribute without
+/// a name so, too.
+const ATTRIBUTE: &str = "values";
+
+/// What was imported.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Imported {
+    /// The number of arrays.
+    pub arrays: u64,
+    /// The number of groups.
+    pub groups: u64,
+    /// The number of cells that were written.
+    pub cells: u64,
+    /// What is otherwise than in Zarr.
+    pub notes: Vec<Note>,
+}
+
+/// An array that is to be made.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The path in the hierarchy.
+    pub(crate) path: String,
+    document: ArrayDocument,
+    pub(crate) schema: ArraySchema,
+    attribute: String,
+    tiles: Tiles,
+    /// Boxes of tiles, of which each becomes a fragment.
+    pieces: Vec<Ends>,
+    /// The number of cells in them.
+    pub(crate) cells: u64,
+    metadata: MetadataChanges,
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Plan {
+    /// Looks at an array without reading a chunk.
+    pub(crate) fn new(
+        folder: &Folder,
+        path: &str,
+        document: ArrayDocument,
+        options: &ImportOptions,
+    ) -> Result<Self> {
+        let failed = |problem: Problem| folder.error(path, problem);
+        let mut notes = Vec::new();
+        let mut note = |what: String| notes.push(Note { path: path.to_owned(), what });
+        let tiles = tiles(&document, options.memory / SLAB_DIVISOR).map_err(failed)?;
+        let (filters, otherwise) = filters::of_codecs(&document.chain, document.element);
+        otherwise.into_iter().for_each(&mut note);
+        if tiles.is_scalar {
+            note("it has no axes, and becomes an array with one cell".to_owned());
+        }
+        let names = names(&document.names, &tiles, &mut note);
+        let attribute = (0..).map(|number: u32| match number {
+            0 => ATTRIBUTE.to_owned(),
+            number => format!("{ATTRIBUTE}_{number}"),
+        });
+        let attribute = attribute.into_iter().find(|name| !names.contains(name)).unwrap_or_default();
+        let mut field = Attribute::new(&attribute, document.element.datatype, document.element.count)
+            .with_filters(filters);
+        if !document.fill.is_empty() {
+            field = field.with_fill(document.fill.clone());
+        }
+        let mut schema = ArraySchema::dense().attribute(field);
+        for (name, (length, extent)) in names.iter().zip(tiles.lengths.iter().zip(&tiles.extents)) {
+            let ends = i64::try_from(length - 1).ok().zip(i64::try_from(*extent).ok());
+            let (last, extent) = ends.ok_or_else(|| {
+                failed(Problem::unsupported("an axis is longer than the dimensions of arrays"))
+            })?;
+            schema = schema.dimension(Dimension::new(name, 0i64..=last).with_tile(extent));
+        }
+        let schema = schema.build().map_err(|error| failed(Problem::unsupported(error.to_string())))?;
+        let files = Chunks::new(folder, path, &document, options.memory).files()?;
+        let pieces = pieces(&document, &tiles, &files, tiles.room).map_err(failed)?;
+        let cells = pieces.iter().filter_map(|ends| tiles.spans(ends)).fold(0u64, |cells, spans| {
+            cells.saturating_add(
+                spans.iter().fold(1u64, |cells, (start, end)| cells.saturating_mul(end - start)),
+            )
+        });
+        let metadata = metadata::changes(&document.attributes);
+        let path = path.to_owned();
+        Ok(Self { path, document, schema, attribute, tiles, pieces, cells, metadata, notes })
+    }
+
+    /// Begins the array, of which nobody sees anything before it is finished.
+    pub(crate) fn begin(&self, storage: Arc<dyn WriteStorage>, options: &ImportOptions) -> Result<NewArray> {
+        // A writer holds some tiles for each thread.
+        let tile = self.tiles.bytes(&vec![(0, 0); self.tiles.lengths.len()]).unwrap_or(u64::MAX).max(1);
+        let room = options.memory / WRITER_DIVISOR / tile.saturating_mul(8).saturating_add(1 << 20);
+        let threads = usize::try_from(room).unwrap_or(usize::MAX).clamp(1, options.threads);
+        Ok(options.write.clone().threads(threads).begin_storage(storage, &self.schema)?)
+    }
+
+    /// Writes all cells; `told` has the cells that were written before, and all.
+    pub(crate) fn write(
+        &self,
+        folder: &Folder,
+        writer: &ArrayWriter,
+        options: &ImportOptions,
+        told: (u64, u64),
+    ) -> Result<()> {
+        let chunks = Chunks::new(folder, &self.path, &self.document, options.memory / SLAB_DIVISOR);
+        let (mut done, all) = told;
+        for piece in &self.pieces {
+            self.write_piece(&chunks, writer, options, piece, &mut |cells| {
+                done = done.saturating_add(cells);
+                options.tell(done, all);
+            })?;
+        }
+        if !self.metadata.is_empty() {
+            writer.write_metadata(&self.metadata)?;
+        }
+        Ok(())
+    }
+
+    fn write_piece(
+        &self,
+        chunks: &Chunks<'_>,
+        writer: &ArrayWriter,
+        options: &ImportOptions,
+        piece: &Ends,
+        tell: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let internal = |what: &'static str| tdb_array::Error::from(InternalError::new(what));
+        let spans = self.tiles.spans(piece).ok_or_else(|| internal("a part of an array is outside of it"))?;
+        let mut write = writer.write().order(Layout::RowMajor);
+        for (dimension, (start, end)) in self.schema.domain.dimensions.iter().zip(&spans) {
+            let ends = i64::try_from(*start).ok().zip(i64::try_from(end - 1).ok());
+            let (low, high) = ends.ok_or_else(|| internal("a part of an array is outside of it"))?;
+            write = write.range(&dimension.name, low..=high);
+        }
+        let memory = usize::try_from(options.memory / WRITER_DIVISOR).unwrap_or(usize::MAX);
+        let mut stream = write.stream(memory)?;
+        let (first, last) = piece.first().copied().unwrap_or((0, 0));
+        let mut failure = None;
+        let slabs = (first..=last).map(|row| {
+            let ends: Ends = core::iter::once((row, row)).chain(piece.iter().skip(1).copied()).collect();
+            let made = slab(chunks, &self.tiles, &ends, &self.attribute, options.threads);
+            made.inspect(|slab| tell(slab.cells())).map_err(|error| {
+                failure = Some(error);
+                internal("a row of chunks was not read")
+            })
+        });
+        let written = stream.append_all(slabs);
+        // The reason why there were no more cells comes first.
+        failure.map_or(Ok(()), Err)?;
+        written?;
+        stream.commit()?;
+        Ok(())
+    }
+}
+
+/// The tiles of an array.
+fn tiles(document: &ArrayDocument, room: u64) -> Result<Tiles, Problem> {
+    let is_scalar = document.shape.is_empty();
+    let or_one = |lengths: &[u64]| if is_scalar { vec![1] } else { lengths.to_vec() };
+    let (lengths, chunk) = (or_one(&document.shape), or_one(document.chunk()));
+    if lengths.contains(&0) {
+        return Err(Problem::unsupported(
+            "an axis has no positions, and dimensions of arrays have at least one",
+        ));
+    }
+    let extents = lengths.iter().zip(&chunk).map(|(length, chunk)| *length.min(chunk)).collect();
+    let size = document.element.size();
+    Ok(Tiles { lengths, extents, chunk, is_scalar, size, fill: document.fill.clone(), room })
+}
+
+/// The names of dimensions: those of axes, or `d` with a number as for NPY files.
+fn names(given: &[Option<String>], tiles: &Tiles, note: &mut dyn FnMut(String)) -> Vec<String> {
+    let mut seen = HashSet::new();
+    (0..tiles.lengths.len())
+        .map(|axis| {
+            let own = given.get(axis).and_then(Option::as_deref);
+            let name =
+                own.filter(|name| !name.is_empty() && !name.starts_with("__") && !seen.contains(*name));
+            let name = name.map_or_else(
+                || {
+                    let other = (axis..).map(|axis| format!("d{axis}"));
+                    let given = |name: &String| given.iter().flatten().any(|own| own == name);
+                    let other = other
+                        .into_iter()
+                        .find(|name| !seen.contains(name) && !given(name))
+                        .unwrap_or_default();
+                    if let Some(own) = own {
+                        note(format!("axis {axis} is called {own:?}, and the dimension {other}"));
+                    }
+                    other
+                },
+                str::to_owned,
+            );
+            seen.insert(name.clone());
+            name
+        })
+        .collect()
+}
+
+/// Boxes of tiles in which all chunks are, of which a row fits the memory.
+fn pieces(
+    document: &ArrayDocument,
+    tiles: &Tiles,
+    files: &[Vec<u64>],
+    limit: u64,
+) -> Result<Vec<Ends>, Problem> {
+    let size = u64::try_from(tiles.size.unwrap_or(8)).unwrap_or(u64::MAX);
+    let bytes = tiles.chunk.iter().fold(size, |bytes, length| bytes.saturating_mul(*length));
+    if bytes > limit {
+        return Err(Problem::TooLarge { what: "a chunk", bytes, memory: limit });
+    }
+    if let Some(shard) = &document.shard {
+        let chunks = document.file_chunk.iter().zip(&shard.chunk);
+        let bytes = chunks.fold(16u64, |bytes, (outer, inner)| bytes.saturating_mul(outer / inner));
+        if bytes > limit {
+            return Err(Problem::TooLarge { what: "the index of a shard", bytes, memory: limit });
+        }
+    }
+    let last = |axis: usize| match (tiles.lengths.get(axis), tiles.extents.get(axis)) {
+        (Some(length), Some(extent)) => (length - 1) / extent,
+        _ => 0,
+    };
+    let axes = tiles.lengths.len();
+    // Such a fill value is none that an array can have, so that all cells are written.
+    let all = document.element.count == CellValNum::Var && document.fill.is_empty();
+    let found = if all {
+        let ends: Ends = (0..axes).map(|axis| (0, last(axis))).collect();
+        let tiles = count(&ends);
+        if tiles > MAX_TILES {
+            return Err(Problem::unsupported(format!(
+                "there are {tiles} chunks of texts; {MAX_TILES} are the most"
+            )));
+        }
+        vec![ends]
+    } else if tiles.is_scalar {
+        if files.is_empty() { Vec::new() } else { vec![vec![(0, 0)]] }
+    } else {
+        let found = boxes(files).map_err(|many| {
+            Problem::unsupported(format!(
+                "the chunks that there are make {many} separate parts, which are too many"
+            ))
+        })?;
+        // From chunks with files of their own to those inside of them.
+        let inner = |(axis, (low, high)): (usize, (u64, u64))| {
+            let ratio = match (document.file_chunk.get(axis), tiles.chunk.get(axis)) {
+                (Some(outer), Some(inner)) => outer / inner,
+                _ => 1,
+            };
+            let end = high.saturating_add(1).saturating_mul(ratio).saturating_sub(1);
+            (low.saturating_mul(ratio), end.min(last(axis)))
+        };
+        found.into_iter().map(|ends| ends.into_iter().enumerate().map(inner).collect()).collect()
+    };
+    let mut out = Vec::new();
+    let mut waiting: Vec<Ends> = found;
+    waiting.reverse();
+    while let Some(ends) = waiting.pop() {
+        let (low, _) = ends.first().copied().unwrap_or((0, 0));
+        let row: Ends = core::iter::once((low, low)).chain(ends.iter().skip(1).copied()).collect();
+        let fits = tiles.bytes(&row).is_some_and(|bytes| bytes <= limit);
+        // A writer counts the rows first.
+        let is_long = ends.first().is_some_and(|(low, high)| high - low >= MAX_ROWS);
+        let begin = usize::from(!is_long);
+        let longest = ends.iter().enumerate().skip(begin).find(|(_, (low, high))| low < high);
+        match longest {
+            Some((axis, (low, high))) if is_long || !fits => {
+                let middle = low + (high - low) / 2;
+                let half = |part: (u64, u64)| -> Ends {
+                    let own = |(at, own): (usize, &(u64, u64))| if at == axis { part } else { *own };
+                    ends.iter().enumerate().map(own).collect()
+                };
+                waiting.push(half((middle + 1, *high)));
+                waiting.push(half((*low, middle)));
+            }
+            _ => out.push(ends),
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,360 @@
+//! Folders of Zarr become arrays, and arrays folders: whole, or not at all.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tdb_array::group::{LocalPlaces, Places};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
+use tdb_array::storage::{LocalStorage, WriteStorage};
+use tdb_array::{Array, OpenOptions, WriteColumn, WriteOptions};
+use tdb_zarr_files::{
+    ExportOptions, ImportOptions, Imported, Kind, Version, export, export_group, import, kind, schemas,
+};
+
+/// A folder that is gone with its owner.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tdb-zarr-files-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(&self.0)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn put(path: PathBuf, bytes: impl AsRef<[u8]>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+fn to(target: &Path, from: &Path, options: &ImportOptions) -> tdb_zarr_files::Result<Imported> {
+    let place = |path: &str| -> io::Result<Arc<dyn WriteStorage>> {
+        Ok(Arc::new(LocalStorage::new(if path.is_empty() { target.to_owned() } else { target.join(path) })))
+    };
+    import(from, &place, options)
+}
+
+fn imported(target: &Path, from: &Path) -> tdb_zarr_files::Result<Imported> {
+    to(target, from, &ImportOptions::new())
+}
+
+fn values(path: &Path) -> Vec<i32> {
+    Array::open(path)
+        .unwrap()
+        .read()
+        .collect()
+        .unwrap()
+        .field("values")
+        .unwrap()
+        .values::<i32>()
+        .unwrap()
+        .to_vec()
+}
+
+/// Documents of an array of 32-bit integers, with one chunk of this shape for each file.
+fn document(shape: &[u64], chunk: &[u64]) -> Value {
+    json!({
+        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": "int32",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+        "chunk_key_encoding": {"name": "default"}, "fill_value": -1,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+    })
+}
+
+fn bytes(values: &[i32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+#[test]
+fn what_is_exported_is_imported_again_with_every_filter_and_in_both_versions() {
+    let scratch = Scratch::new("filters");
+    let pipelines: [&[Filter]; 8] = [
+        &[],
+        &[Filter::Gzip { level: 6 }],
+        &[Filter::Zstd { level: 5 }],
+        &[Filter::Bzip2 { level: 1 }],
+        &[Filter::Lz4 { level: -1 }],
+        &[Filter::ByteShuffle, Filter::Zstd { level: 5 }],
+        &[Filter::BitShuffle, Filter::Lz4 { level: -1 }],
+        &[Filter::Rle { level: -1 }],
+    ];
+    let cells: Vec<i32> = (0..23 * 17).map(|at| at / 5 - 20).collect();
+    for (number, filters) in pipelines.into_iter().enumerate() {
+        let schema = ArraySchema::dense()
+            .dimension(Dimension::new("y", 0i64..=22).with_tile(8i64))
+            .dimension(Dimension::new("x", 0i64..=16).with_tile(5i64))
+            .attribute(
+                Attribute::of::<i32>("a")
+                    .with_filters(Pipeline::new(filters.to_vec()))
+                    .with_fill((-7i32).to_le_bytes()),
+            )
+            .build()
+            .unwrap();
+        let place = scratch.at(&format!("{number}"));
+        WriteOptions::new().create(&place, &schema).unwrap();
+        let writer = WriteOptions::new().open(&place).unwrap();
+        writer.write().column(WriteColumn::fixed("a", &cells)).commit().unwrap();
+        let array = Array::open(&place).unwrap();
+        for version in [Version::V2, Version::V3] {
+            let (folder, back) = (
+                scratch.at(&format!("{number}-{version:?}.zarr")),
+                scratch.at(&format!("{number}-{version:?}")),
+            );
+            let exported = export(&array, &folder, &ExportOptions::new().version(version)).unwrap();
+            assert_eq!((exported.arrays, exported.groups, exported.chunks), (1, 0, 12), "{filters:?}");
+            assert_eq!(exported.notes.is_empty(), number != 7, "{:?}", exported.notes);
+            assert_eq!(kind(&folder), Some(Kind::Array));
+            let found = imported(&back, &folder).unwrap();
+            assert_eq!((found.cells, found.notes), (23 * 17, vec![]));
+            assert_eq!(values(&back), cells, "{filters:?} {version:?}");
+            let copy = Array::open(&back).unwrap();
+            let attribute = copy.schema().attribute("values").unwrap();
+            assert_eq!(attribute.fill_value, (-7i32).to_le_bytes());
+            let dimensions = &copy.schema().domain.dimensions;
+            assert_eq!(dimensions.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["y", "x"]);
+            assert_eq!(dimensions[0].extent_cells(), Some(8));
+            if number < 7 {
+                assert_eq!(attribute.filters.filters, filters, "{version:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn chunks_that_are_not_there_are_not_written_and_read_as_the_fill_value() {
+    let scratch = Scratch::new("empty");
+    let folder = scratch.at("x.zarr");
+    put(folder.join("zarr.json"), document(&[1_000_000_000_000, 5], &[2, 2]).to_string());
+    put(folder.join("c/1/0"), bytes(&[1, 2, 3, 4]));
+    put(folder.join("c/1/2"), bytes(&[5, 0, 6, 0]));
+    // Outside of the shape.
+    put(folder.join("c/1/3"), bytes(&[9, 9, 9, 9]));
+    put(folder.join("c/499999999999/1"), bytes(&[7, 8, 9, 10]));
+    let found = imported(&scratch.at("x"), &folder).unwrap();
+    assert_eq!(found.cells, 4 + 2 + 4);
+    let array = Array::open(scratch.at("x")).unwrap();
+    assert_eq!(array.fragments().len(), 3);
+    let rows = |low: i64, high: i64| {
+        let cells = array.read().range("d0", low..=high).collect().unwrap();
+        cells.field("values").unwrap().values::<i32>().unwrap().to_vec()
+    };
+    assert_eq!(rows(1, 3), [-1, -1, -1, -1, -1, 1, 2, -1, -1, 5, 3, 4, -1, -1, 6]);
+    assert_eq!(rows(999_999_999_999, 999_999_999_999), [-1, -1, 9, 10, -1]);
+    // Back again: three chunks, and no more.
+    let exported = export(&array, &scratch.at("y.zarr"), &ExportOptions::new()).unwrap();
+    assert_eq!(exported.chunks, 3);
+    assert!(scratch.at("y.zarr/c/499999999999/1").exists());
+}
+
+#[test]
+fn shards_become_many_tiles() {
+    let scratch = Scratch::new("shards");
+    let folder = scratch.at("x.zarr");
+    let mut sharded = document(&[6], &[4]);
+    sharded["codecs"] = json!([{"name": "sharding_indexed", "configuration": {
+        "chunk_shape": [2], "codecs": ["bytes"], "index_codecs": ["bytes"], "index_location": "end",
+    }}]);
+    put(folder.join("zarr.json"), sharded.to_string());
+    let index =
+        |entries: [u64; 4]| -> Vec<u8> { entries.iter().flat_map(|entry| entry.to_le_bytes()).collect() };
+    // The second chunk of the first shard comes first; of the second shard, there is one.
+    put(folder.join("c/0"), [bytes(&[3, 4, 1, 2]), index([8, 8, 0, 8])].concat());
+    put(folder.join("c/1"), [bytes(&[5, 6]), index([0, 8, u64::MAX, u64::MAX])].concat());
+    imported(&scratch.at("x"), &folder).unwrap();
+    assert_eq!(values(&scratch.at("x")), [1, 2, 3, 4, 5, 6]);
+    let array = Array::open(scratch.at("x")).unwrap();
+    assert_eq!(array.schema().domain.dimensions[0].extent_cells(), Some(2));
+    for wrong in [[8, 9, 0, 8], [u64::MAX, 8, 0, 8], [1 << 40, 8, 0, 8], [0, 1 << 60, 0, 8], [0, 4, 0, 8]] {
+        put(folder.join("c/0"), [bytes(&[3, 4, 1, 2]), index(wrong)].concat());
+        let error = imported(&scratch.at("y"), &folder).unwrap_err().to_string();
+        assert!(error.contains("c/0"), "{error}");
+        assert!(!scratch.at("y").exists());
+    }
+}
+
+#[test]
+fn texts_of_any_length_come_whole() {
+    let scratch = Scratch::new("texts");
+    let schema = ArraySchema::dense()
+        .dimension(Dimension::new("x", 0i64..=6).with_tile(3i64))
+        .attribute(Attribute::new("a", Datatype::StringUtf8, CellValNum::Var))
+        .build()
+        .unwrap();
+    WriteOptions::new().create(scratch.at("a"), &schema).unwrap();
+    let writer = WriteOptions::new().open(scratch.at("a")).unwrap();
+    let texts = "bébéhello";
+    writer
+        .write()
+        .column(WriteColumn::var("a", texts.as_bytes(), &[0, 1, 1, 3, 4, 6, 6, 11]))
+        .commit()
+        .unwrap();
+    for version in [Version::V2, Version::V3] {
+        let (folder, back) = (scratch.at(&format!("{version:?}.zarr")), scratch.at(&format!("{version:?}")));
+        export(&Array::open(scratch.at("a")).unwrap(), &folder, &ExportOptions::new().version(version))
+            .unwrap();
+        imported(&back, &folder).unwrap();
+        let cells = Array::open(&back).unwrap().read().collect().unwrap();
+        let column = cells.field("values").unwrap();
+        let found: Vec<&[u8]> = (0..7).map(|at| column.cell(at).unwrap()).collect();
+        assert_eq!(found, ["b".as_bytes(), b"", "é".as_bytes(), b"b", "é".as_bytes(), b"", b"hello"]);
+    }
+}
+
+#[test]
+fn texts_that_are_longer_than_the_memory_are_refused() {
+    let scratch = Scratch::new("long");
+    let folder = scratch.at("x.zarr");
+    let mut document = document(&[2], &[1]);
+    document["data_type"] = json!("string");
+    document["fill_value"] = json!("");
+    document["codecs"] = json!(["vlen-utf8", {"name": "zstd", "configuration": {"level": 3}}]);
+    put(folder.join("zarr.json"), document.to_string());
+    let text = vec![b'a'; 400_000];
+    let chunk = [&1u32.to_le_bytes()[..], &400_000u32.to_le_bytes(), &text].concat();
+    put(folder.join("c/0"), zstd::bulk::compress(&chunk, 3).unwrap());
+    let options = ImportOptions::new().memory(24 << 20);
+    assert_eq!(to(&scratch.at("x"), &folder, &options).unwrap().cells, 2);
+    let small = ImportOptions::new().memory(2 << 20);
+    let error = to(&scratch.at("y"), &folder, &small).unwrap_err().to_string();
+    assert!(error.contains("c/0") && error.contains("at most"), "{error}");
+    assert!(!scratch.at("y").exists());
+}
+
+#[test]
+fn a_group_becomes_a_group_and_comes_back_with_its_attributes() {
+    let scratch = Scratch::new("groups");
+    let folder = scratch.at("x.zarr");
+    let nested = json!({"a": [null, {"b": 1.5}], "": "empty"});
+    let group = json!({"zarr_format": 3, "node_type": "group", "attributes": nested});
+    put(folder.join("zarr.json"), group.to_string());
+    put(folder.join("in/zarr.json"), group.to_string());
+    put(folder.join("not a node/file"), b"1");
+    let mut array = document(&[3], &[3]);
+    array["attributes"] = json!({"units": "K", "limits": [1, 2]});
+    array["dimension_names"] = json!(["x"]);
+    put(folder.join("in/b/zarr.json"), array.to_string());
+    put(folder.join("in/b/c/0"), bytes(&[1, 2, 3]));
+    array["dimension_names"] = json!(["values"]);
+    put(folder.join("c/zarr.json"), array.to_string());
+    assert_eq!(kind(&folder), Some(Kind::Group));
+    let found = imported(&scratch.at("x"), &folder).unwrap();
+    assert_eq!((found.arrays, found.groups, found.cells), (2, 2, 3));
+    assert_eq!(values(&scratch.at("x/in/b")), [1, 2, 3]);
+    let schema = Array::open(scratch.at("x/c")).unwrap().schema().clone();
+    assert_eq!(schema.attributes[0].name, "values_1");
+    let shown: Vec<String> =
+        schemas(&folder, &ImportOptions::new()).unwrap().into_iter().map(|(path, _)| path).collect();
+    assert_eq!(shown, ["c", "in/b"]);
+
+    let places: Arc<dyn Places> = Arc::new(LocalPlaces);
+    let location = scratch.at("x").to_str().unwrap().to_owned();
+    for version in [Version::V2, Version::V3] {
+        let back = scratch.at(&format!("{version:?}.zarr"));
+        let options = ExportOptions::new().version(version);
+        let exported = export_group(&places, &location, OpenOptions::new(), &back, &options).unwrap();
+        // Each array is a group of its attribute.
+        assert_eq!((exported.arrays, exported.groups, exported.chunks), (2, 4, 1));
+        let read =
+            |name: &str| -> Value { serde_json::from_slice(&fs::read(back.join(name)).unwrap()).unwrap() };
+        if version == Version::V3 {
+            assert_eq!(read("in/zarr.json")["attributes"], nested);
+            assert_eq!(read("in/b/zarr.json")["attributes"], json!({"limits": [1, 2], "units": "K"}));
+            assert_eq!(read("in/b/values/zarr.json")["dimension_names"], json!(["x"]));
+        } else {
+            assert_eq!(read(".zattrs"), nested);
+            let all = read(".zmetadata");
+            assert_eq!(all["metadata"]["in/b/values/.zarray"], read("in/b/values/.zarray"));
+        }
+    }
+    // It is not made twice, and nothing is changed.
+    let error = imported(&scratch.at("x"), &folder).unwrap_err().to_string();
+    assert!(error.contains("something here already"), "{error}");
+    assert_eq!(values(&scratch.at("x/in/b")), [1, 2, 3]);
+}
+
+#[test]
+fn an_import_that_fails_leaves_nothing_and_one_that_was_killed_is_in_nobody_s_way() {
+    let scratch = Scratch::new("fails");
+    let folder = scratch.at("x.zarr");
+    put(folder.join("zarr.json"), json!({"zarr_format": 3, "node_type": "group"}).to_string());
+    for name in ["a", "b"] {
+        put(folder.join(name).join("zarr.json"), document(&[4], &[2]).to_string());
+        put(folder.join(name).join("c/0"), bytes(&[1, 2]));
+    }
+    put(folder.join("b/c/1"), b"short");
+    let error = imported(&scratch.at("x"), &folder).unwrap_err().to_string();
+    assert!(error.contains("b/c/1") && error.contains("bytes"), "{error}");
+    let error = imported(&scratch.at("y"), &folder.join("b")).unwrap_err().to_string();
+    assert!(error.contains("c/1"), "{error}");
+    assert_eq!(scratch.names(), ["x.zarr"]);
+    // What a killed import leaves.
+    let schema = schemas(&folder.join("a"), &ImportOptions::new()).unwrap().remove(0).1;
+    let begun = WriteOptions::new().begin(scratch.at("begun"), &schema).unwrap();
+    fs::create_dir(scratch.at("x")).unwrap();
+    fs::rename(scratch.at("begun"), scratch.at("x/a")).unwrap();
+    drop(begun);
+    fs::remove_file(folder.join("b/c/1")).unwrap();
+    assert_eq!(imported(&scratch.at("x"), &folder).unwrap().cells, 4);
+    assert_eq!(values(&scratch.at("x/b")), [1, 2, -1, -1]);
+}
+
+#[test]
+fn memory_is_bounded_and_parts_that_do_not_fit_are_written_one_after_the_other() {
+    let scratch = Scratch::new("memory");
+    let folder = scratch.at("x.zarr");
+    put(folder.join("zarr.json"), document(&[40, 512, 512], &[2, 64, 64]).to_string());
+    let cell = |z: usize, y: usize, x: usize| i32::try_from(z * 1_000_000 + y * 1000 + x).unwrap();
+    for z in 0..20 {
+        for y in 0..8 {
+            for x in 0..8 {
+                let cells = (0..2 * 64 * 64)
+                    .map(|at| cell(z * 2 + at / 4096, y * 64 + at / 64 % 64, x * 64 + at % 64));
+                put(folder.join(format!("c/{z}/{y}/{x}")), bytes(&cells.collect::<Vec<_>>()));
+            }
+        }
+    }
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let watched = seen.clone();
+    // A row of chunks has 2 MiB, and a sixth of this is 1 MiB.
+    let options = ImportOptions::new()
+        .memory(6 << 20)
+        .threads(2)
+        .on_progress(move |done, all| watched.lock().unwrap().push((done, all)));
+    to(&scratch.at("x"), &folder, &options).unwrap();
+    let array = Array::open(scratch.at("x")).unwrap();
+    assert_eq!(array.fragments().len(), 2);
+    let cells = array.read().range("d0", 7i64..=8).collect().unwrap();
+    let expected: Vec<i32> =
+        (7..9).flat_map(|z| (0..512).flat_map(move |y| (0..512).map(move |x| cell(z, y, x)))).collect();
+    assert!(cells.field("values").unwrap().values::<i32>().unwrap() == expected);
+    let all = 40 * 512 * 512;
+    let seen = seen.lock().unwrap();
+    assert!(seen.len() == 40 && seen.is_sorted() && seen.last() == Some(&(all, all)), "{seen:?}");
+    let error = to(&scratch.at("y"), &folder, &ImportOptions::new().memory(100_000)).unwrap_err().to_string();
+    assert!(error.contains("a chunk needs 32768 bytes of memory"), "{error}");
+}
