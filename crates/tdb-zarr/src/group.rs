@@ -64,7 +64,7 @@ impl Hierarchy {
 }
 
 /// The name of the node that shows a member, of the member's name or URI.
-fn node_name(key: &str) -> &str {
+pub(crate) fn node_name(key: &str) -> &str {
     key.rsplit('/').next().unwrap_or("")
 }
 

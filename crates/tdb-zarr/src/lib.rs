@@ -52,6 +52,9 @@
 //! of `a` is `a_validity_2`, and likewise with `values` and `enumerations`. The attributes
 //! `tdb_validity` and `tdb_enumeration` of a field's array say which names there are.
 //!
+//! [`Hierarchy::of_experiment`] shows a measurement of an experiment of SOMA in the layout of
+//! AnnData.
+//!
 //! # What is not shown
 //!
 //! [`Hierarchy::refused`] lists it with the reasons: lists of numbers of any length, cells of more
@@ -66,6 +69,7 @@
 //! This crate knows no files, clocks or threads, and has no C.
 #![forbid(unsafe_code)]
 
+mod anndata;
 mod attributes;
 mod base64;
 mod chunk;
@@ -79,6 +83,7 @@ mod group;
 mod hierarchy;
 mod key;
 mod listing;
+mod matrix;
 mod names;
 mod node;
 mod options;
