@@ -213,7 +213,8 @@ impl Shown {
     /// base64 as text.
     pub(crate) fn is_plain(&self, fill: &[u8]) -> bool {
         let is_double = |number: u64| {
-            64 - number.leading_zeros() - number.trailing_zeros().min(63) <= f64::MANTISSA_DIGITS
+            let digits = u64::BITS.saturating_sub(number.leading_zeros());
+            digits.saturating_sub(number.trailing_zeros()) <= f64::MANTISSA_DIGITS
         };
         let value = fill.get(..self.datatype.size()).unwrap_or(fill);
         let bytes: Option<[u8; 8]> = value.try_into().ok();

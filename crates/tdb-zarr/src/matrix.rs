@@ -36,7 +36,7 @@ impl Matrix {
         let cells = read.range(row, first.0..=first.1).range(column, left.0..=left.1).collect()?;
         let found = <&[Column; 3]>::try_from(cells.columns()).ok();
         let [at_rows, at_columns, values] = found.or_internal("a result lacks a column")?;
-        if cells.len() == 0 {
+        if cells.is_empty() {
             return Ok(None);
         }
         let size = content.shown.cell_bytes().or_internal("the values of a matrix have any length")?;

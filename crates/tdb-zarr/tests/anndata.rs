@@ -1,5 +1,5 @@
 //! An experiment of SOMA in the layout of AnnData.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests: a panic is a failure")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tdb_array::group::{GroupMember, LocalPlaces, ObjectType, Places};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Enumeration};
-use tdb_array::{OpenOptions, TimeWindow, WriteColumn, WriteOptions};
+use tdb_array::{OpenOptions, TimeWindow, Write, WriteColumn, WriteOptions};
 use tdb_zarr::{Hierarchy, Options, Span};
 
 /// A folder that is removed at the end.
@@ -80,7 +80,7 @@ fn table(path: &Path, name: &str, ids: &[i64]) {
         WriteColumn::var("list", &[], &lists),
     ];
     let writer = WriteOptions::new().open(path).unwrap();
-    columns.into_iter().fold(writer.write(), |write, column| write.column(column)).commit().unwrap();
+    columns.into_iter().fold(writer.write(), Write::column).commit().unwrap();
 }
 
 /// A sparse matrix of these cells.
