@@ -32,6 +32,9 @@ const VIEWER: &str = "npm/viewer";
 /// The modules: the codecs of most arrays, and all of them.
 const MODULES: [&str; 2] = ["core", "full"];
 
+/// What reads arrays as Zarr through the package, from npm.
+const ZARRITA: &str = "zarrita@0.7.5";
+
 /// What drives Chromium, and what looks for faults of a page that some people cannot use, from npm.
 const PLAYWRIGHT: [&str; 2] = ["playwright-core@1.57.0", "axe-core@4.10.3"];
 const CHROMIUM: &str = "/usr/bin/chromium";
@@ -70,8 +73,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         Err(reason) if require => return Err(reason),
         found => found,
     };
+    let zarrita = match from_npm(&target.join("npm/zarrita"), &["zarrita"], &[ZARRITA]) {
+        Err(reason) if require => return Err(reason),
+        found => found,
+    };
     let folder = target.join("npm/test");
-    cases::write(&root, &folder, &browser)?;
+    cases::write(&root, &folder, &zarrita, &browser)?;
     let tested = node(&root, TEST, &[&root, &package, &folder.join("cases.json")]);
     let cleaned =
         fs::remove_dir_all(&folder).map_err(|error| format!("cannot remove {}: {error}", folder.display()));
@@ -181,19 +188,27 @@ impl Browser {
         if !Path::new(CHROMIUM).exists() {
             return Err(format!("there is no {CHROMIUM} (Debian's package chromium)"));
         }
-        let folder = target.join("npm/playwright");
-        let playwright = folder.join("node_modules/playwright-core");
-        if !playwright.is_dir() || !folder.join("node_modules/axe-core").is_dir() {
-            fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-            let mut npm = Command::new("npm");
-            npm.current_dir(&folder).args(["install", "--no-save", "--no-audit", "--no-fund", "--silent"]);
-            let status = npm.args(["--prefix", "."]).args(PLAYWRIGHT).status();
-            if !status.is_ok_and(|status| status.success()) || !playwright.is_dir() {
-                return Err(format!("npm cannot install {}", PLAYWRIGHT.join(" and ")));
-            }
-        }
-        Ok(Self { playwright, packages: folder })
+        let packages = target.join("npm/playwright");
+        let installed = from_npm(&packages, &["playwright-core", "axe-core"], &PLAYWRIGHT)?;
+        Ok(Self { playwright: installed.join("playwright-core"), packages })
     }
+}
+
+/// The folder of packages from npm, which are installed once. They are named as folders, and as npm
+/// asks for them.
+fn from_npm(folder: &Path, names: &[&str], packages: &[&str]) -> Result<PathBuf, String> {
+    let modules = folder.join("node_modules");
+    let are_here = || names.iter().all(|name| modules.join(name).is_dir());
+    if !are_here() {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let mut npm = Command::new("npm");
+        npm.current_dir(folder).args(["install", "--no-save", "--no-audit", "--no-fund", "--silent"]);
+        let status = npm.args(["--prefix", "."]).args(packages).status();
+        if !status.is_ok_and(|status| status.success()) || !are_here() {
+            return Err(format!("npm cannot install {}", packages.join(" and ")));
+        }
+    }
+    Ok(modules)
 }
 
 /// Puts the package together: its files, but the modules.

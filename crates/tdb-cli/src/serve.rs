@@ -37,7 +37,8 @@ use crate::place::{Stores, is_url, location, shown};
 Examples:
   tdb serve weather
   tdb serve weather --port 8080 --allow-origin https://viewer.example.org
-  tdb serve s3://bucket/stations --at 2024-12-31")]
+  tdb serve s3://bucket/stations --at 2024-12-31
+  tdb serve cells.soma --anndata RNA")]
 pub(crate) struct ServeArgs {
     /// Folder of the array or the group.
     object: PathBuf,
@@ -48,6 +49,10 @@ pub(crate) struct ServeArgs {
     /// Can be given several times. Pages of all other origins are refused.
     #[arg(long, value_name = "ORIGIN", value_parser = Origin::parse)]
     allow_origin: Vec<Origin>,
+    /// Below zarr/, show this measurement of an experiment of SOMA as AnnData has it: obs, var, X,
+    /// layers, obsm, varm. For vitessce and others that read AnnData in Zarr.
+    #[arg(long, value_name = "MEASUREMENT")]
+    anndata: Option<String>,
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
@@ -95,11 +100,23 @@ fn hierarchy(args: &ServeArgs, stores: &Stores) -> Result<Hierarchy> {
     let storage = stores.storage(&args.object)?;
     let failed = |error: tdb_zarr::Error| match error {
         tdb_zarr::Error::Array(error) => Failure::of_array(&args.object, error),
+        tdb_zarr::Error::NoExperiment { why, .. } => {
+            Failure::at(&args.object, format!("it cannot be shown as AnnData: {why}"))
+        }
         other => Failure::at(&args.object, other),
     };
     if object_type(&*storage).is_ok_and(|found| found == ObjectType::Group) {
         let location = location(&args.object)?;
-        return Hierarchy::of_group(&stores.places(), location, open, &Options::new()).map_err(failed);
+        let (places, options) = (stores.places(), Options::new());
+        let shown = match &args.anndata {
+            Some(measurement) => Hierarchy::of_experiment(&places, location, measurement, open, &options),
+            None => Hierarchy::of_group(&places, location, open, &options),
+        };
+        return shown.map_err(failed);
+    }
+    if args.anndata.is_some() {
+        let why = "this is an array, and --anndata shows an experiment of SOMA, which is a group";
+        return Err(Failure::at(&args.object, why));
     }
     let array = open.open_storage(storage).map_err(|error| Failure::of_array(&args.object, error))?;
     Hierarchy::new(&array, &Options::new()).map_err(failed)

@@ -15,10 +15,10 @@ use tdb_text::json::Json;
 use tdb_text::schema::At;
 use tdb_web::describe::{self, cell_val_num};
 use tdb_web::message::Blocks;
-use tdb_web::open::{Opened, Opening};
+use tdb_web::open::{Described, Object, Opened, Opening};
 use tdb_web::query::{self, CELLS};
 use tdb_web::thresholds::MAX_GROUPS;
-use tdb_web::{Exchange, Failure, Wanted};
+use tdb_web::{Exchange, Failure, Wanted, zarr};
 
 use crate::cells::{encode, encode_column, encode_enumeration};
 
@@ -59,7 +59,9 @@ enum Task {
 #[derive(Default)]
 pub struct Session {
     exchange: Arc<Exchange>,
-    arrays: BTreeMap<u32, Array>,
+    /// Each with its hierarchies of Zarr.
+    arrays: BTreeMap<u32, (Array, zarr::Kept)>,
+    groups: BTreeMap<u32, Arc<Described>>,
     tasks: BTreeMap<u32, Task>,
     last: u32,
     input: Vec<u8>,
@@ -106,7 +108,7 @@ impl Session {
         let polled = match task {
             Task::Answer(answering) => answering.as_mut().poll(&mut context).map(Some),
             Task::Batches(batches, schema) => batches.poll_next(&mut context).map(|next| {
-                next.map(|cells| encode(&cells?, schema).map(|answer| Opened { array: None, answer }))
+                next.map(|cells| encode(&cells?, schema).map(|answer| Opened { object: None, answer }))
             }),
         };
         match polled {
@@ -118,7 +120,15 @@ impl Session {
             Poll::Ready(Some(Err(failure))) => self.failed(&failure),
             Poll::Ready(Some(Ok(opened))) => {
                 self.output = opened.answer;
-                self.arrays.extend(opened.array.map(|array| (id, array)));
+                match opened.object {
+                    Some(Object::Array(array)) => {
+                        self.arrays.insert(id, (array, zarr::Kept::default()));
+                    }
+                    Some(Object::Group(group)) => {
+                        self.groups.insert(id, group);
+                    }
+                    None => {}
+                }
                 Progress::Done
             }
         }
@@ -147,9 +157,10 @@ impl Session {
         self.exchange.fail(id, is_missing, words);
     }
 
-    /// Frees an array. Its tasks go on.
+    /// Frees an array or a group. Its tasks go on.
     pub fn close(&mut self, array: u32) {
         self.arrays.remove(&array);
+        self.groups.remove(&array);
     }
 
     /// The output of the last poll.
@@ -167,7 +178,10 @@ impl Session {
             return Ok(Task::Answer(Box::pin(opening.run(self.last.wrapping_add(1)))));
         }
         let handle = request.need("array")?.whole()?;
-        let array = self
+        if let (Some(group), "zarr") = (self.groups.get(&handle), op) {
+            return ready(zarr::of_group(group, &zarr::asked(&request)?)?);
+        }
+        let (array, kept) = self
             .arrays
             .get(&handle)
             .ok_or_else(|| Failure::internal(format!("there is no array {handle}")))?;
@@ -178,6 +192,7 @@ impl Session {
                 Ok(Task::Batches(Box::new(read.batches_async()), Arc::new(array.schema().clone())))
             }
             "aggregate" => self.aggregating(array, &request),
+            "zarr" => answer(zarr::of_array(array.clone(), kept.clone(), zarr::asked(&request)?)),
             "fragments" => {
                 let mut blocks = Blocks::default();
                 let fragments = describe::fragments(array, &mut blocks);
@@ -238,7 +253,7 @@ impl Session {
 fn answer(
     answering: impl Future<Output = Result<Vec<u8>, Failure>> + Send + 'static,
 ) -> Result<Task, Failure> {
-    Ok(Task::Answer(Box::pin(async move { answering.await.map(|answer| Opened { array: None, answer }) })))
+    Ok(Task::Answer(Box::pin(async move { answering.await.map(|answer| Opened { object: None, answer }) })))
 }
 
 fn ready(bytes: Vec<u8>) -> Result<Task, Failure> {

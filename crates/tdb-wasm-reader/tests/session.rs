@@ -10,6 +10,7 @@ use tdb_array::Layout;
 use tdb_array::publish::Manifest;
 use tdb_wasm_reader::{Progress, Session, encode};
 use tdb_web::message::{block, parts};
+use tdb_zarr::{Hierarchy, Options, Span};
 
 fn arrays() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures/arrays")
@@ -278,6 +279,77 @@ fn a_group_has_members_and_metadata() {
     let opened = host.open_with(&json!({})).unwrap();
     assert_eq!(opened["kind"], "group");
     assert!(!opened["members"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn an_array_as_zarr_has_the_keys_that_tdb_zarr_makes() {
+    for (name, keys) in [
+        ("quickstart", ["zarr.json", "a/zarr.json", "a/.zarray", "a/c/1/0", ".zmetadata"]),
+        ("rtree_3_levels", [".zattrs", "a/zarr.json", "a/.zarray", "a/c/0", "a/1"]),
+    ] {
+        let array = tdb_array::Array::open(arrays().join("2.30.0").join(name)).unwrap();
+        let field = &array.schema().attributes[0].name;
+        let hierarchy = Hierarchy::new(&array, &Options::new().rows(20)).unwrap();
+        let mut host = Host::open(name);
+        for key in keys.map(|key| key.replace("a/", &format!("{field}/"))) {
+            let answer = host.ask(json!({"op": "zarr", "rows": 20, "key": key})).unwrap();
+            let (document, blocks) = parts(&answer).unwrap();
+            let expected = hierarchy.get(&key, Span::All).unwrap().unwrap();
+            assert!(block(blocks, &document["bytes"]).unwrap() == expected, "{name}: {key}");
+        }
+        // What was counted is not counted again.
+        let requests = host.requests;
+        host.document(json!({"op": "zarr", "rows": 20, "key": format!("{field}/zarr.json")}));
+        assert_eq!(host.requests, requests, "{name}");
+        assert_eq!(host.document(json!({"op": "zarr", "key": "none"})), json!({"bytes": null}));
+        assert_eq!(host.document(json!({"op": "zarr"})), json!({"refused": [], "members": []}));
+    }
+}
+
+#[test]
+fn a_part_of_a_key_and_one_version_can_be_asked_for() {
+    let mut host = Host::open("quickstart");
+    let mut numbers = |more: Value| {
+        let mut request = json!({"op": "zarr", "key": "a/c/0/0"});
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = host.ask(request).unwrap();
+        let (document, blocks) = parts(&answer).unwrap();
+        let bytes = block(blocks, &document["bytes"])?.to_vec();
+        Some(bytes.chunks(4).map(|bytes| i32::from_le_bytes(bytes.try_into().unwrap())).collect::<Vec<_>>())
+    };
+    assert_eq!(numbers(json!({})), Some(vec![1, 2, 5, 6]));
+    assert_eq!(numbers(json!({"between": [4, 12]})), Some(vec![2, 5]));
+    assert_eq!(numbers(json!({"last": 4})), Some(vec![6]));
+    assert_eq!((numbers(json!({"version": 3})).is_some(), numbers(json!({"version": 2}))), (true, None));
+    for (more, expected) in [
+        (json!({"version": 4}), "versions 2 and 3 of Zarr, not 4"),
+        (json!({"between": [1]}), "two offsets"),
+        (json!({"between": [1, 2], "last": 3}), "exclude each other"),
+        (json!({"where": "a > 1"}), "\"where\" is not a known key"),
+        (json!({"rows": -1}), "rows"),
+    ] {
+        let mut request = json!({"op": "zarr"});
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (kind, message) = host.failure(request);
+        assert_eq!(kind, "query", "{message}");
+        assert!(message.contains(expected), "{more}: {message}");
+    }
+}
+
+#[test]
+fn a_group_as_zarr_has_its_own_documents_and_the_names_of_its_members() {
+    let mut host = Host::new(arrays().join("2.30.0/group_flat"));
+    let opened = host.open_with(&json!({})).unwrap();
+    let count = opened["members"].as_array().unwrap().len();
+    let answer = host.ask(json!({"op": "zarr", "key": "zarr.json"})).unwrap();
+    let (document, blocks) = parts(&answer).unwrap();
+    let bytes = block(blocks, &document["bytes"]).unwrap();
+    assert!(bytes.starts_with(b"{\"zarr_format\":3,\"node_type\":\"group\""));
+    let said = host.document(json!({"op": "zarr"}));
+    assert_eq!((said["members"].as_array().unwrap().len(), &said["refused"]), (count, &json!([])));
+    assert_eq!(host.failure(json!({"op": "read"})).0, "internal");
+    host.session.close(host.array);
+    assert_eq!(host.failure(json!({"op": "zarr"})).0, "internal");
 }
 
 #[test]

@@ -5,6 +5,7 @@ import { parts } from './engine.js';
 import { TdbError, checkKeys, checkOption, signalOf } from './errors.js';
 import { rangesOf } from './ranges.js';
 import { isText, numbersOf, scalar, valueOf } from './values.js';
+import { checkForm, storeOf } from './zarr.js';
 
 const CELLS = ['ranges', 'where', 'signal'];
 const READ = [...CELLS, 'fields', 'order', 'selection', 'limit'];
@@ -236,6 +237,10 @@ export class TdbArray extends TdbObject {
     return toArrow(batches, this.schema);
   }
 
+  zarr(options = {}) {
+    return storeOf(this, checkForm(options));
+  }
+
   async described(options) {
     const { answer } = await this.ask({ op: 'fragments' }, options);
     const { document, start } = parts(answer);
@@ -297,6 +302,7 @@ export class TdbGroup extends TdbObject {
         return { name, type, ...placeOf(member, context.url) };
       }),
       metadata: metadataOf(document.metadata, answer, start),
+      stores: [],
     });
   }
 
@@ -310,11 +316,24 @@ export class TdbGroup extends TdbObject {
     return this.own.metadata;
   }
 
+  zarr(options = {}) {
+    return storeOf(this, checkForm(options));
+  }
+
+  close() {
+    for (const store of this.own.stores.splice(0)) store.close();
+    super.close();
+  }
+
   async open(member, options = {}) {
     const named = (own) => own.name === member || own.url === member || own.url === member?.url;
     const found = this.own.members.find(named);
     if (!found)
       throw new TdbError('query', `the group has no member "${String(member?.name ?? member)}"`);
+    return this.openFound(found, options);
+  }
+
+  openFound(found, options = {}) {
     const { url, isBelow, isOutside } = found;
     if (isOutside) {
       throw new TdbError('corrupt', `the member ${url} is outside of its group`, {

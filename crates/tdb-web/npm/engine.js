@@ -1,6 +1,6 @@
 // The host of the WebAssembly modules: an instance for each array, which says what to fetch, and
 // gets it. In a worker it is the same.
-import { TdbError, checkSignal } from './errors.js';
+import { TdbError, checkSignal, untilAborted } from './errors.js';
 import { Counter, Folder } from './http.js';
 import { listingOf } from './listing.js';
 
@@ -330,17 +330,6 @@ class Source {
     this.isClosed = true;
     this.opened = null;
   }
-}
-
-/** A promise that fails when the signal says so. */
-function untilAborted(signal) {
-  let stop;
-  const promise = new Promise((_, reject) => {
-    const ended = () => reject(signal.reason);
-    signal.addEventListener('abort', ended, { once: true });
-    stop = () => signal.removeEventListener('abort', ended);
-  });
-  return { promise, stop };
 }
 
 /** What opens arrays and answers requests in this thread. */

@@ -52,3 +52,14 @@ export function signalOf({ signal }) {
 export function checkSignal(signal) {
   if (signal?.aborted) throw signal.reason;
 }
+
+/** A promise that fails when the signal says so. */
+export function untilAborted(signal) {
+  let stop;
+  const promise = new Promise((_, reject) => {
+    const ended = () => reject(signal.reason);
+    signal.addEventListener('abort', ended, { once: true });
+    stop = () => signal.removeEventListener('abort', ended);
+  });
+  return { promise, stop };
+}

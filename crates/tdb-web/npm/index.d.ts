@@ -351,6 +351,8 @@ export class TdbArray {
   aggregate(options: AggregateOptions & { groupBy: string[] }): Promise<Cells>;
   /** The cells of `read` as a stream of Arrow IPC, which apache-arrow, DuckDB and Polars read. */
   arrow(options?: Omit<BatchOptions, 'selection'>): Promise<Uint8Array>;
+  /** The array as Zarr, at its time: a group with an array for each field. */
+  zarr(options?: ZarrOptions): ZarrStore;
   /** What was requested since the array was opened, with its opening. */
   stats(): Stats;
   /** Frees its memory, and ends its queries. */
@@ -372,8 +374,46 @@ export class TdbGroup {
   /** Opens a member, by its name or URL, with the options of the group. */
   open(member: string | GroupMember, options?: OpenOptions): Promise<TdbArray | TdbGroup>;
   metadata(options?: { signal?: AbortSignal }): Promise<MetadataItem[]>;
+  /**
+   * The group as Zarr, with its members below their names. A member is opened when something of it
+   * is asked for first, with the options of the group; `close` closes these, too.
+   */
+  zarr(options?: ZarrOptions): ZarrStore;
   stats(): Stats;
   close(): void;
+}
+
+export interface ZarrOptions {
+  /** The version of Zarr whose documents there are. Default: both. */
+  version?: 2 | 3;
+  /** The most cells in a chunk of a sparse array, a whole number. Default: 262,144. */
+  rows?: number;
+}
+
+/** Something that Zarr cannot show. */
+export interface ZarrRefusal {
+  /** The path that it would have; empty for the root. */
+  path: string;
+  reason: string;
+}
+
+/** A store, as zarrita and what is built on it takes one. */
+export interface ZarrStore {
+  /**
+   * A document or a chunk, by its key; undefined if there is none. Chunks in which nothing was
+   * written have none.
+   */
+  get(key: `/${string}`, options?: { signal?: AbortSignal }): Promise<Uint8Array | undefined>;
+  /** A part of it. The whole chunk is read for that. */
+  getRange(
+    key: `/${string}`,
+    range: { offset: number; length: number } | { suffixLength: number },
+    options?: { signal?: AbortSignal },
+  ): Promise<Uint8Array | undefined>;
+  /** What is not shown, with the reasons. Of a group, this opens all members. */
+  refused(options?: { signal?: AbortSignal }): Promise<ZarrRefusal[]>;
+  /** What was requested; of a group, also for its members. */
+  stats(): Stats;
 }
 
 /**

@@ -15,6 +15,7 @@
 //! {"op": "enumeration", "array", "name"}
 //! {"op": "read" | "batches", "array", "fields"?, "ranges"?, "where"?, "order"?, "selection"?, "batchBytes"?, "first"?}
 //! {"op": "aggregate", "array", "ranges"?, "where"?, "aggregates", "groupBy"?, "maxGroups"?}
+//! {"op": "zarr", "array", "version"?, "rows"?, "key"?, "between"?, "last"?}    the array or group as Zarr
 //! ```
 //!
 //! Answers are described in [`message`].
@@ -28,6 +29,7 @@ pub mod message;
 pub mod open;
 pub mod query;
 pub mod thresholds;
+pub mod zarr;
 
 pub use failure::Failure;
 #[doc(inline)]

@@ -27,12 +27,30 @@ pub struct Opening {
     options: OpenOptions,
 }
 
-/// An array that was opened, or a group, of which nothing more is needed.
+/// What was opened, if anything, and what the host gets.
 pub struct Opened {
-    /// The array.
-    pub array: Option<Array>,
+    /// The array or the group.
+    pub object: Option<Object>,
     /// What the host gets.
     pub answer: Vec<u8>,
+}
+
+/// What later requests are about.
+pub enum Object {
+    /// An array.
+    Array(Array),
+    /// What is needed of a group.
+    Group(Arc<Described>),
+}
+
+/// A group: its metadata, and the names of its members.
+pub struct Described {
+    /// The metadata.
+    pub metadata: ArrayMetadata,
+    /// The name of each member, or its URI where it has none.
+    pub names: Vec<String>,
+    /// The window in which it was opened.
+    pub window: TimeWindow,
 }
 
 impl Opening {
@@ -62,13 +80,13 @@ impl Opening {
         })
     }
 
-    /// Opens it. The number is that of the array, for later requests.
+    /// Opens it. The number is that of the array or the group, for later requests.
     pub async fn run(self, handle: u32) -> Result<Opened, Failure> {
         // Only its folders are looked at.
         let listed = Published::new(MemoryStorage::default(), (*self.manifest).clone());
         let kind = object_type(&listed).map_err(|error| Failure::internal(error.to_string()))?;
         if kind == ObjectType::Group {
-            return self.group().await;
+            return self.group(handle).await;
         }
         let array = self.options.open_async(self.storage).await?;
         let mut blocks = Blocks::default();
@@ -79,10 +97,10 @@ impl Opening {
             "schema": describe::schema(array.schema(), &mut blocks),
             "missing": describe::missing_codecs(&array),
         });
-        Ok(Opened { answer: blocks.with(&document), array: Some(array) })
+        Ok(Opened { answer: blocks.with(&document), object: Some(Object::Array(array)) })
     }
 
-    async fn group(self) -> Result<Opened, Failure> {
+    async fn group(self, handle: u32) -> Result<Opened, Failure> {
         let counters = Arc::default();
         let storage = Arc::new(ReplayStorage::new(Arc::new(self.storage), counters));
         let place = OnePlace { storage: storage.clone(), url: self.url.clone() };
@@ -104,11 +122,14 @@ impl Opening {
         });
         let document = json!({
             "kind": "group",
+            "handle": handle,
             "timeRange": [group.window().start.to_string(), group.window().end.to_string()],
             "members": members.collect::<Vec<_>>(),
             "metadata": describe::metadata(&metadata, &mut blocks),
         });
-        Ok(Opened { answer: blocks.with(&document), array: None })
+        let names = group.members().map(|member| member.key().to_owned()).collect();
+        let described = Described { metadata, names, window: group.window() };
+        Ok(Opened { answer: blocks.with(&document), object: Some(Object::Group(Arc::new(described))) })
     }
 }
 

@@ -10,7 +10,7 @@ export function equal(found, expected, what) {
   check(text(found) === text(expected), `${what}: ${text(found)}, not ${text(expected)}`);
 }
 
-async function fails(run, kind, pattern) {
+export async function fails(run, kind, pattern) {
   try {
     await run();
   } catch (error) {
@@ -56,7 +56,7 @@ function ours(found) {
 }
 
 /** The same of a field in a fixture's JSON, whose offsets lack the last one. */
-function recorded(length, field) {
+export function recorded(length, field) {
   const data = bytesOf(field.data);
   const list = field.offsets == null ? null : bytesOf(field.offsets);
   const view = list && new DataView(list.buffer);
@@ -99,7 +99,7 @@ function bitsOf(datatype, value) {
   return hexOf(new Uint8Array(view.buffer, 0, size));
 }
 
-function windowAt([start, end]) {
+export function windowAt([start, end]) {
   return [start ?? 0, end ?? Date.now()];
 }
 

@@ -5,8 +5,9 @@
 //
 // ROOT is the repository, PACKAGE the folder of the package with its modules, CASES a JSON file:
 // `native`, reads with the digests of what tdb returns natively; `large`, a folder with a large
-// array, its window, and the bytes of its tiles; `chromium` and `playwright`, a program and the
-// folder that has playwright-core, or null with `reason`.
+// array, its window, and the bytes of its tiles; `zarrita`, the folder that has zarrita and what it
+// imports, or null with `zarrless`, the reason; `chromium` and `playwright`, a program and the folder that has playwright-core, or null
+// with `reason`.
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -16,6 +17,7 @@ import { ARGS } from '../viewer/test/browser.mjs';
 import { CASES, check, compareAll, equal } from './cases.mjs';
 import { testParts } from './parts.mjs';
 import { serve } from './server.mjs';
+import { ZARR, compareZarr } from './zarr.mjs';
 
 const [root, folder, casesPath] = process.argv.slice(2);
 const asked = JSON.parse(fs.readFileSync(casesPath));
@@ -28,6 +30,7 @@ const server = await serve({
   expected: path.join(fixtures, 'expected'),
   package: folder,
   tests: path.join(root, 'crates/tdb-web/tests'),
+  ...(asked.zarrita ? { zarrita: asked.zarrita } : {}),
   ...(asked.large ? { large: asked.large.folder } : {}),
 });
 const base = server.origin;
@@ -90,6 +93,42 @@ async function inNode() {
   console.log(`Node: ${await compareAll(tdb, base, ids(1))}`);
 }
 
+async function zarrInNode() {
+  if (!asked.zarrita) {
+    console.log(`zarrita is skipped: ${asked.zarrless}`);
+    return;
+  }
+  const index = path.join(asked.zarrita, 'zarrita/dist/src/index.js');
+  const zarr = await import(pathToFileURL(index));
+  for (const [name, run] of Object.entries(ZARR)) {
+    await run(tdb, zarr, base, {});
+    console.log(`ok: ${name}`);
+  }
+  console.log(`Node: ${await compareZarr(tdb, zarr, base, ids(1), 3)}`);
+}
+
+async function zarrIn(page) {
+  const shown = await page.evaluate(
+    async ({ base, list }) => {
+      const [tdb, zarr, { ZARR, compareZarr }] = await Promise.all([
+        import('/package/index.js'),
+        import('zarrita'),
+        import('/tests/zarr.mjs'),
+      ]);
+      for (const [name, run] of Object.entries(ZARR)) {
+        for (const worker of [false, true]) {
+          await run(tdb, zarr, base, { worker }).catch((error) => {
+            throw new Error(`${name}: ${error.message}`);
+          });
+        }
+      }
+      return compareZarr(tdb, zarr, base, list);
+    },
+    { base, list: ids(10) },
+  );
+  console.log(`Chromium: ${shown}`);
+}
+
 async function inChromium() {
   if (!asked.chromium) {
     console.log(`Chromium is skipped: ${asked.reason}`);
@@ -134,6 +173,7 @@ async function inChromium() {
       );
       console.log(`Chromium${worker ? ', in a worker' : ''}: ${total}`);
     }
+    if (asked.zarrita) await zarrIn(page);
     const own = await page.evaluate(
       async ({ base }) => {
         const tdb = await import('/package/index.js');
@@ -161,5 +201,6 @@ await testParts(folder);
 await nativeReads();
 if (asked.large) await largeWindow();
 await inNode();
+await zarrInNode();
 await inChromium();
 server.close();

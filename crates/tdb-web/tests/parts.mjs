@@ -209,6 +209,37 @@ const PARTS = {
     }
   },
 
+  async 'a group that is inside of itself is refused as Zarr, and so is one too deep'({ zarr }) {
+    const answer = (document) => {
+      const text = new TextEncoder().encode(JSON.stringify(document));
+      const bytes = new Uint8Array(8 + text.length);
+      new DataView(bytes.buffer).setUint32(0, text.length, true);
+      bytes.set(text, 8);
+      return { answer: bytes.buffer };
+    };
+    const engine = { run: async () => answer({ refused: [], members: ['in'] }) };
+    let closed = 0;
+    const group = (url, inside) => {
+      const own = { engine, id: 1, members: [{}], stores: [] };
+      const close = () => (closed += 1);
+      const made = { kind: 'group', url, own, close, openFound: async () => inside(made) };
+      return made;
+    };
+    const round = zarr.storeOf(
+      group('https://host/a', (own) => own),
+      {},
+    );
+    const error = await failure(() => round.get('/in/zarr.json'));
+    equal([error.kind, error.file, closed], ['unsupported', 'https://host/a', 1], error.message);
+    check(/inside of itself/.test(error.message), error.message);
+    const [{ path, reason }] = await round.refused();
+    check(path === 'in' && /inside of itself/.test(reason), `${path}: ${reason}`);
+    const deeper = (own) => group(`${own.url}/in`, deeper);
+    const deep = zarr.storeOf(group('https://host/a', deeper), {});
+    const far = await failure(() => deep.get(`/${'in/'.repeat(80)}zarr.json`));
+    check(far.kind === 'unsupported' && /nested too deeply/.test(far.message), far.message);
+  },
+
   async 'a call to a worker is not made if its signal says so'({ remote }) {
     const sent = [];
     globalThis.Worker = class {
@@ -239,7 +270,7 @@ const PARTS = {
 
 /** Runs them over the package in a folder. */
 export async function testParts(folder) {
-  const names = ['http', 'listing', 'remote', 'values'];
+  const names = ['http', 'listing', 'remote', 'values', 'zarr'];
   const found = await Promise.all(
     names.map((name) => import(pathToFileURL(path.join(folder, `${name}.js`)))),
   );

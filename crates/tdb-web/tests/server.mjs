@@ -8,7 +8,7 @@
 //     /damaged/…          the same, but every byte of data files is another
 //     /slow/…             the same, but each answer takes a second
 //     /large/…            the large array
-//     /expected/… /package/… /tests/…
+//     /expected/… /package/… /tests/… /zarrita/…
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
@@ -20,7 +20,14 @@ const TYPES = {
   '.html': 'text/html',
   '.json': 'application/json',
 };
-const PAGE = '<!doctype html><meta charset="utf-8"><title>tdb-arrays</title>';
+/** Where browsers find what zarrita imports; its codecs are not needed. */
+const IMPORTS = {
+  zarrita: '/zarrita/zarrita/dist/src/index.js',
+  '@zarrita/storage': '/zarrita/@zarrita/storage/dist/src/index.js',
+  '@zarrita/storage/fetch': '/zarrita/@zarrita/storage/dist/src/fetch.js',
+};
+const MAP = `<script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>`;
+const PAGE = `<!doctype html><meta charset="utf-8"><title>tdb-arrays</title>${MAP}`;
 
 function filesBelow(folder, prefix = '') {
   return fs.readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -66,7 +73,9 @@ function bucketPage(folder, query) {
   return `<?xml version="1.0"?><ListBucketResult>${inside}</ListBucketResult>`;
 }
 
-/** Starts it; `folders` has `arrays`, `expected`, `package`, `tests` and perhaps `large`. */
+/**
+ * Starts it; `folders` has `arrays`, `expected`, `package`, `tests`, `zarrita` and perhaps `large`.
+ */
 export async function serve(folders) {
   const log = [];
   const seen = new Set();

@@ -17,6 +17,11 @@ pub(crate) enum Part {
     Values,
     /// Which of its cells have a value.
     Validity,
+    /// Which of its cells have none.
+    Nulls,
+    /// Its values, with ones in all bits of those cells that have none: -1 of an integer, NaN of a
+    /// real number.
+    Marked,
 }
 
 /// What all chunks of an array have in common.
@@ -63,11 +68,12 @@ pub(crate) struct Encoder<'c> {
 impl Encoder<'_> {
     /// Adds cells of a column.
     pub(crate) fn take(&mut self, column: &Column, cells: Range<usize>) -> Result<()> {
-        if self.content.part == Part::Validity {
+        if let Part::Validity | Part::Nulls = self.content.part {
             let missing = "a nullable field has no validity";
             let validity = column.validity().or_internal(missing)?.get(cells).or_internal(missing)?;
             self.cells += validity.len();
-            self.out.extend(validity.iter().map(|byte| u8::from(*byte != 0)));
+            let has_value = self.content.part == Part::Validity;
+            self.out.extend(validity.iter().map(|byte| u8::from((*byte != 0) == has_value)));
             return Ok(());
         }
         let Some(size) = self.content.shown.cell_bytes() else {
@@ -77,6 +83,8 @@ impl Encoder<'_> {
             }
             return Ok(());
         };
+        let start = self.out.len();
+        let first = cells.start;
         let range = cells.start.checked_mul(size).zip(cells.end.checked_mul(size));
         let found = range.and_then(|(start, end)| column.bytes().get(start..end));
         let found = found.or_internal("a column has fewer cells than its box")?;
@@ -85,6 +93,11 @@ impl Encoder<'_> {
             self.out.extend(found.iter().map(|byte| u8::from(*byte != 0)));
         } else {
             self.out.extend_from_slice(found);
+        }
+        if self.content.part == Part::Marked {
+            let added = self.out.get_mut(start..).unwrap_or(&mut []).chunks_exact_mut(size);
+            let nulls = added.enumerate().filter(|(at, _)| column.is_null(first + at));
+            nulls.for_each(|(_, cell)| cell.fill(0xff));
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ pub(crate) fn described(
 }
 
 /// Bytes that the widest cell of a sparse array's fields takes in a chunk.
-fn widest(schema: &ArraySchema) -> u64 {
+pub(crate) fn widest(schema: &ArraySchema) -> u64 {
     let dimensions = schema.domain.dimensions.iter().filter_map(|one| {
         let shown = Shown::of(one.datatype, one.cell_val_num).ok()?;
         Some(content(&one.name, shown, &shown.zeros()).weight())
@@ -83,7 +83,7 @@ fn widest(schema: &ArraySchema) -> u64 {
 }
 
 /// The values of a field.
-fn content(field: &str, shown: Shown, fill: &[u8]) -> Content {
+pub(crate) fn content(field: &str, shown: Shown, fill: &[u8]) -> Content {
     Content { field: field.to_owned(), part: Part::Values, shown, fill: shown.short(fill).to_vec() }
 }
 
@@ -293,26 +293,34 @@ impl Making<'_> {
 
     /// The values of an enumeration, or why they cannot be shown.
     fn values(&self, enumeration: &Enumeration) -> Result<Result<ArrayNode, String>> {
-        let shown = match Shown::of(enumeration.datatype, enumeration.cell_val_num) {
-            Ok(shown) => shown,
-            Err(why) => return Ok(Err(why)),
-        };
-        let content = content(&enumeration.name, shown, &shown.zeros());
-        let mut encoder = content.encoder();
-        for number in 0..enumeration.len() {
-            let value = enumeration.value(number);
-            match encoder.push(value.or_internal("an enumeration has fewer values than it says")?) {
-                Err(Error::NotText { cell, datatype, .. }) => {
-                    return Ok(Err(format!("its value {cell} is not valid {datatype} text")));
-                }
-                pushed => pushed?,
-            }
-        }
-        let chunk = encoder.finish()?;
-        let count = u64::try_from(enumeration.len()).ok().or_internal("an enumeration is too long")?;
-        let own = Map::from_iter([("tdb_ordered".to_owned(), json!(enumeration.ordered))]);
-        Ok(Ok(self.node(content, &["value".to_owned()], Source::Values(count, chunk), own)))
+        let found = values(enumeration)?;
+        Ok(found.map(|(content, source)| {
+            let own = Map::from_iter([("tdb_ordered".to_owned(), json!(enumeration.ordered))]);
+            self.node(content, &["value".to_owned()], source, own)
+        }))
     }
+}
+
+/// The values of an enumeration, or why they cannot be shown.
+pub(crate) fn values(enumeration: &Enumeration) -> Result<Result<(Content, Source), String>> {
+    let shown = match Shown::of(enumeration.datatype, enumeration.cell_val_num) {
+        Ok(shown) => shown,
+        Err(why) => return Ok(Err(why)),
+    };
+    let content = content(&enumeration.name, shown, &shown.zeros());
+    let mut encoder = content.encoder();
+    for number in 0..enumeration.len() {
+        let value = enumeration.value(number);
+        match encoder.push(value.or_internal("an enumeration has fewer values than it says")?) {
+            Err(Error::NotText { cell, datatype, .. }) => {
+                return Ok(Err(format!("its value {cell} is not valid {datatype} text")));
+            }
+            pushed => pushed?,
+        }
+    }
+    let chunk = encoder.finish()?;
+    let count = u64::try_from(enumeration.len()).ok().or_internal("an enumeration is too long")?;
+    Ok(Ok((content, Source::Values(count, chunk))))
 }
 
 #[cfg(test)]

@@ -24,6 +24,14 @@ pub enum Error {
         /// The type of the field.
         datatype: &'static str,
     },
+    /// A group that is no experiment of SOMA, or has no such measurement.
+    #[error("{location} cannot be shown as AnnData: {why}")]
+    NoExperiment {
+        /// Where the group is.
+        location: String,
+        /// The reason.
+        why: String,
+    },
     /// A list of more keys than this crate makes at once: in number, in bytes, or in boxes of
     /// fragments that are compared for it.
     #[error(

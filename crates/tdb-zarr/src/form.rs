@@ -208,6 +208,27 @@ impl Shown {
         }
     }
 
+    /// Whether all readers take the fill value in documents as it is meant, so that a chunk of
+    /// nothing else need not be made. Those in JavaScript read numbers as doubles, and bytes in
+    /// base64 as text.
+    pub(crate) fn is_plain(&self, fill: &[u8]) -> bool {
+        let is_double = |number: u64| {
+            let digits = u64::BITS.saturating_sub(number.leading_zeros());
+            digits.saturating_sub(number.trailing_zeros()) <= f64::MANTISSA_DIGITS
+        };
+        let value = fill.get(..self.datatype.size()).unwrap_or(fill);
+        let bytes: Option<[u8; 8]> = value.try_into().ok();
+        let plain = match self.form {
+            Form::Number(Physical::U64) => bytes.is_none_or(|bytes| is_double(u64::from_le_bytes(bytes))),
+            Form::Number(Physical::I64) | Form::Time { .. } => {
+                bytes.is_none_or(|bytes| is_double(i64::from_le_bytes(bytes).unsigned_abs()))
+            }
+            Form::Terminated(_) => false,
+            _ => true,
+        };
+        plain && self.says_all(fill)
+    }
+
     /// Whether the fill value in documents says all of `fill`, so that a chunk of nothing else can
     /// be left out.
     pub(crate) fn says_all(&self, fill: &[u8]) -> bool {
@@ -348,5 +369,26 @@ mod tests {
         assert_eq!(fill(Datatype::StringUtf8, CellValNum::Var, &[0x80]), (json!(""), false));
         assert_eq!(fill(Datatype::Int8, fixed(2), &[7, 8]), (json!(7), false));
         assert_eq!(fill(Datatype::Int8, fixed(2), &[7, 7]), (json!(7), true));
+    }
+
+    #[test]
+    fn fill_values_that_javascript_reads_otherwise_are_not_plain() {
+        let plain =
+            |datatype, fill: &[u8]| Shown::of(datatype, fixed(1)).is_ok_and(|shown| shown.is_plain(fill));
+        for (number, expected) in [
+            (0, true),
+            (1, true),
+            ((1 << 53) + 1, false),
+            (1 << 63, true),
+            (3 << 62, true),
+            (u64::MAX, false),
+        ] {
+            assert_eq!(plain(Datatype::Uint64, &number.to_le_bytes()), expected, "{number}");
+        }
+        for (number, expected) in [(i64::MIN, true), (i64::MAX, false), (-1, true), (-(1 << 53) - 1, false)] {
+            assert_eq!(plain(Datatype::Int64, &number.to_le_bytes()), expected, "{number}");
+        }
+        assert!(plain(Datatype::Uint8, &[0xff]) && !plain(Datatype::Char, &[0x80]));
+        assert!(!Shown::of(Datatype::Int8, fixed(2)).unwrap().is_plain(&[7, 8]));
     }
 }

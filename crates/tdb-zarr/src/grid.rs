@@ -82,11 +82,12 @@ fn wide(size: usize) -> u64 {
 }
 
 impl Grid {
-    /// A chunk, or `None` if none of its cells were ever written and the fill value says so.
+    /// A chunk, or `None` if none of its cells were ever written and the fill value says so to
+    /// every reader.
     pub(crate) fn chunk(&self, array: &Array, index: &[u64], content: &Content) -> Result<Option<Bytes>> {
         let opened = self.opened(array)?;
         let Some(spans) = self.spans(opened.schema(), index) else { return Ok(None) };
-        if content.shown.says_all(&content.fill) && !is_covered(&opened, &spans) {
+        if content.shown.is_plain(&content.fill) && !is_covered(&opened, &spans) {
             return Ok(None);
         }
         let mut read = opened.read().fields([self.field.as_str()]).order(Layout::RowMajor);

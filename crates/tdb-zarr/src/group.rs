@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tdb_array::group::{Found, Group as Stored, Places, Visited};
 use tdb_array::schema::ArrayMetadata;
 use tdb_array::storage::Storage;
-use tdb_array::{Array, OpenOptions};
+use tdb_array::{Array, OpenOptions, TimeWindow};
 
 use crate::described::described;
 use crate::node::{Group, Node};
@@ -40,6 +40,32 @@ impl Hierarchy {
         let root = walk.group(&group.metadata()?, &visited, 1, "")?;
         Ok(Self::of(walk.arrays, root, options, walk.refused, group.window()))
     }
+
+    /// Shows a group whose members the caller shows: each name is that of a group without
+    /// attributes and nodes, in whose place the caller has a hierarchy of its own. Names that Zarr
+    /// cannot have, and those that come again, are [refused](Self::refused); a name is what is
+    /// behind the last slash.
+    #[must_use]
+    pub fn of_members<'m>(
+        metadata: &ArrayMetadata,
+        names: impl IntoIterator<Item = &'m str>,
+        window: TimeWindow,
+        options: &Options,
+    ) -> Self {
+        let mut root = Group::new(attributes::of_all(metadata));
+        let mut refused = Vec::new();
+        for name in names.into_iter().map(node_name) {
+            if let Err(reason) = root.add(name, Node::Group(Group::default())) {
+                refused.push(Refusal { path: name.to_owned(), reason });
+            }
+        }
+        Self::of(Vec::new(), root, options, refused, window)
+    }
+}
+
+/// The name of the node that shows a member, of the member's name or URI.
+pub(crate) fn node_name(key: &str) -> &str {
+    key.rsplit('/').next().unwrap_or("")
 }
 
 impl Walk<'_> {
@@ -56,7 +82,7 @@ impl Walk<'_> {
             let below = visited.get(at + 1..).unwrap_or(&[]);
             let inner = below.iter().take_while(|member| member.depth > depth).count();
             let below = below.get(..inner).unwrap_or(&[]);
-            let name = member.member.key().rsplit('/').next().unwrap_or("");
+            let name = node_name(member.member.key());
             let path = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
             let (arrays, refusals) = (self.arrays.len(), self.refused.len());
             let added = match self.member(member, below, &path) {

@@ -170,8 +170,8 @@ impl Hierarchy {
             _ => return None,
         };
         match node.content.part {
-            Part::Validity => Some(schema.validity_filters.clone()),
-            Part::Values => Some(match schema.attribute(field) {
+            Part::Validity | Part::Nulls => Some(schema.validity_filters.clone()),
+            Part::Values | Part::Marked => Some(match schema.attribute(field) {
                 Some(attribute) => attribute.filters.clone(),
                 None => {
                     let own = &schema.dimension(field)?.filters;

@@ -43,14 +43,18 @@
 //! | texts and bytes of a fixed length | `null_terminated_bytes`, `fixed_length_utf32`, `raw_bytes`; `S`, `U`, `V` |
 //! | dates and times | `numpy.datetime64`, `numpy.timedelta64`; `M8`, `m8` |
 //!
-//! Chunks of a dense array in which nothing was written have no key. A tile of more than 256 MiB is
-//! shown as several chunks. Sparse arrays have chunks of a number of cells ([`Options::rows`]), of
-//! which the widest field of a fixed size has 256 MiB at most: to know how many there are, they are
-//! counted once, and an array of several chunks is cut into parts, whose cells are counted once.
+//! Chunks of a dense array in which nothing was written have no key, unless readers in JavaScript
+//! would take another fill value. A tile of more than 256 MiB is shown as several chunks. Sparse
+//! arrays have chunks of a number of cells ([`Options::rows`]), of which the widest field of a
+//! fixed size has 256 MiB at most: to know how many there are, they are counted once, and an array
+//! of several chunks is cut into parts, whose cells are counted once.
 //!
 //! Names that fields have are left to them: where an attribute is called `a_validity`, the validity
 //! of `a` is `a_validity_2`, and likewise with `values` and `enumerations`. The attributes
 //! `tdb_validity` and `tdb_enumeration` of a field's array say which names there are.
+//!
+//! [`Hierarchy::of_experiment`] shows a measurement of an experiment of SOMA in the layout of
+//! AnnData.
 //!
 //! # What is not shown
 //!
@@ -66,6 +70,7 @@
 //! This crate knows no files, clocks or threads, and has no C.
 #![forbid(unsafe_code)]
 
+mod anndata;
 mod attributes;
 mod base64;
 mod chunk;
@@ -79,6 +84,7 @@ mod group;
 mod hierarchy;
 mod key;
 mod listing;
+mod matrix;
 mod names;
 mod node;
 mod options;

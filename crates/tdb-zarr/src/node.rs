@@ -11,6 +11,7 @@ use crate::Result;
 use crate::chunk::Content;
 use crate::column::{self, Rows};
 use crate::grid::{Coordinates, Grid};
+use crate::matrix::Matrix;
 
 /// A group or an array.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ pub(crate) enum Source {
     Coordinates(Coordinates),
     /// A field of a sparse array.
     Column(String, Arc<Rows>),
+    /// A field of a sparse matrix, with zeros where no cell is.
+    Matrix(Matrix),
     /// Values that are known: their number, and the only chunk.
     Values(u64, Bytes),
 }
@@ -137,6 +140,7 @@ impl ArrayNode {
     pub(crate) fn sizes(&self) -> Result<Sizes> {
         let (mut shape, mut chunks) = match &self.source {
             Source::Grid(grid) => grid.sides.iter().map(|side| (side.count, side.chunk)).unzip(),
+            Source::Matrix(matrix) => matrix.sides.iter().map(|side| (side.count, side.chunk)).unzip(),
             Source::Coordinates(Coordinates { side, .. }) => (vec![side.count], vec![side.chunk]),
             Source::Column(_, rows) => (vec![rows.total()?], vec![rows.chunk()?]),
             Source::Values(count, _) => (vec![*count], vec![(*count).max(1)]),
@@ -159,6 +163,7 @@ impl ArrayNode {
             (Source::Grid(grid), outer) if outer.len() == grid.sides.len() => {
                 grid.chunk(array, outer, &self.content)
             }
+            (Source::Matrix(matrix), outer) => matrix.chunk(array, outer, &self.content),
             (Source::Coordinates(coordinates), outer) => coordinates.chunk(array, outer, &self.content),
             (Source::Column(field, rows), [index]) => {
                 column::chunk(rows, array, field, *index, &self.content)

@@ -42,3 +42,10 @@ pub(crate) const MAX_DIMENSIONS: usize = 64;
 /// The largest shape along a dimension: what readers count positions with is a signed number of 64
 /// bits.
 pub(crate) const MAX_SHAPE: u64 = i64::MAX.unsigned_abs();
+
+/// Rows of a chunk of a sparse matrix that is shown as a dense array. Readers ask for single
+/// columns (a gene), and hold some chunks at once.
+pub(crate) const MATRIX_ROWS: u64 = 1 << 12;
+
+/// Columns of such a chunk: with [`MATRIX_ROWS`] and numbers of 4 bytes 1 MiB.
+pub(crate) const MATRIX_COLUMNS: u64 = 1 << 6;

@@ -2,7 +2,7 @@
 //! array.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -38,7 +38,12 @@ const BAND: i32 = 2048;
 const MEMORY: usize = 256 << 20;
 
 /// Writes `cases.json` into the folder, and what it names.
-pub(super) fn write(root: &Path, folder: &Path, browser: &Result<Browser, String>) -> Result<(), String> {
+pub(super) fn write(
+    root: &Path,
+    folder: &Path,
+    zarrita: &Result<PathBuf, String>,
+    browser: &Result<Browser, String>,
+) -> Result<(), String> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut native = Vec::new();
@@ -52,6 +57,8 @@ pub(super) fn write(root: &Path, folder: &Path, browser: &Result<Browser, String
     let cases = json!({
         "native": native,
         "large": large(folder).map_err(|error| format!("the large array: {error}"))?,
+        "zarrita": zarrita.as_ref().ok().map(|folder| folder.display().to_string()),
+        "zarrless": zarrita.as_ref().err(),
         "chromium": chromium, "playwright": playwright, "reason": reason,
     });
     let file = folder.join("cases.json");

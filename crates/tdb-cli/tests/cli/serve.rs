@@ -219,6 +219,13 @@ fn the_zarr_view_has_documents_of_both_versions_and_chunks() {
 }
 
 #[test]
+fn anndata_is_of_experiments_alone() {
+    let refused = |id: &str, why: &str| refused(&["serve", text(&fixture(id)), "--anndata", "RNA"], 1, why);
+    refused(QUICKSTART, "this is an array, and --anndata shows an experiment of SOMA");
+    refused("2.30.0/group_flat", "it has no measurement \"RNA\"");
+}
+
+#[test]
 fn nothing_is_answered_without_the_token_or_for_another_host() {
     let array = fixture(QUICKSTART);
     let server = Server::start(&array, &[]);

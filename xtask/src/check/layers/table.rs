@@ -389,6 +389,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "chunk",
             "grid",
             "column",
+            "matrix",
             // Nodes, their documents and keys.
             "node",
             "document",
@@ -399,6 +400,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "described",
             "hierarchy",
             "group",
+            "anndata",
         ],
         upward: &[],
     },

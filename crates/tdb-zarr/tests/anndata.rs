@@ -1,0 +1,197 @@
+//! An experiment of SOMA in the layout of AnnData.
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tdb_array::group::{GroupMember, LocalPlaces, ObjectType, Places};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Enumeration};
+use tdb_array::{OpenOptions, TimeWindow, Write, WriteColumn, WriteOptions};
+use tdb_zarr::{Hierarchy, Options, Span};
+
+/// A folder that is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tdb-anndata-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Self(path)
+    }
+
+    fn shown(&self, measurement: &str) -> tdb_zarr::Result<Hierarchy> {
+        let places: Arc<dyn Places> = Arc::new(LocalPlaces);
+        let open = OpenOptions::new().window(TimeWindow::ALL);
+        Hierarchy::of_experiment(&places, self.0.to_str().unwrap(), measurement, open, &Options::new())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn group(path: &Path, members: &[(&str, ObjectType)]) {
+    WriteOptions::new().create_group(path).unwrap();
+    let mut group = WriteOptions::new().open_group(path).unwrap();
+    for (name, kind) in members {
+        group.add(GroupMember::new(*kind, *name).with_name(*name).with_relative_uri()).unwrap();
+    }
+    group.commit().unwrap();
+}
+
+fn id(name: &str) -> Dimension {
+    Dimension::new(name, 0i64..=999).with_tile(100i64)
+}
+
+/// A table with these ids, and the names of its rows.
+fn table(path: &Path, name: &str, ids: &[i64]) {
+    let types = Enumeration::new("t", "__t_0", Datatype::StringUtf8, CellValNum::Var, ["B", "T"]).unwrap();
+    let schema = ArraySchema::sparse()
+        .dimension(id("soma_joinid"))
+        .attribute(Attribute::string(name))
+        .attribute(Attribute::of::<i8>("type").with_enumeration("t").with_nulls())
+        .attribute(Attribute::of::<f64>("score").with_nulls())
+        .attribute(Attribute::of::<i32>("count").with_nulls())
+        .attribute(Attribute::new("list", Datatype::Int32, CellValNum::Var))
+        .enumeration(&types)
+        .build()
+        .unwrap();
+    WriteOptions::new().enumeration(types).create(path, &schema).unwrap();
+    let texts: String = ids.iter().map(|id| format!("n{id}")).collect();
+    let ends = ids.iter().scan(0, |end, id| {
+        *end += u64::try_from(format!("n{id}").len()).unwrap();
+        Some(*end)
+    });
+    let offsets: Vec<u64> = std::iter::once(0).chain(ends).collect();
+    let count = ids.len();
+    let valid: Vec<u8> = (0..count).map(|at| u8::from(at != 1)).collect();
+    let lists = vec![0; count + 1];
+    let (kinds, scores, counts) = (vec![1i8; count], vec![0.5f64; count], vec![7i32; count]);
+    let columns = [
+        WriteColumn::fixed("soma_joinid", ids),
+        WriteColumn::var(name, texts.as_bytes(), &offsets),
+        WriteColumn::fixed("type", &kinds).nullable(&valid),
+        WriteColumn::fixed("score", &scores).nullable(&valid),
+        WriteColumn::fixed("count", &counts).nullable(&valid),
+        WriteColumn::var("list", &[], &lists),
+    ];
+    let writer = WriteOptions::new().open(path).unwrap();
+    columns.into_iter().fold(writer.write(), Write::column).commit().unwrap();
+}
+
+/// A sparse matrix of these cells.
+fn matrix(path: &Path, rows: &[i64], columns: &[i64], values: &[f32]) {
+    let schema = ArraySchema::sparse()
+        .dimension(id("soma_dim_0"))
+        .dimension(id("soma_dim_1"))
+        .attribute(Attribute::of::<f32>("soma_data"))
+        .build()
+        .unwrap();
+    WriteOptions::new().create(path, &schema).unwrap();
+    let writer = WriteOptions::new().open(path).unwrap();
+    let write = writer.write().column(WriteColumn::fixed("soma_dim_0", rows));
+    let write = write.column(WriteColumn::fixed("soma_dim_1", columns));
+    write.column(WriteColumn::fixed("soma_data", values)).commit().unwrap();
+}
+
+fn experiment(name: &str, obs: &[i64]) -> Folder {
+    use ObjectType::{Array, Group};
+    let folder = Folder::new(name);
+    let root = &folder.0;
+    group(root, &[("obs", Array), ("ms", Group)]);
+    table(&root.join("obs"), "obs_id", obs);
+    group(&root.join("ms"), &[("RNA", Group)]);
+    let rna = root.join("ms/RNA");
+    group(&rna, &[("var", Array), ("X", Group), ("obsm", Group)]);
+    table(&rna.join("var"), "var_id", &(0..70).collect::<Vec<i64>>());
+    group(&rna.join("X"), &[("data", Array), ("raw", Array)]);
+    matrix(&rna.join("X/data"), &[0, 2, 2], &[69, 0, 63], &[1.5, 2.5, 3.5]);
+    matrix(&rna.join("X/raw"), &[1], &[1], &[9.0]);
+    group(&rna.join("obsm"), &[("X_pca", Array), ("X_umap", Array)]);
+    matrix(&rna.join("obsm/X_pca"), &[0, 1], &[0, 2], &[4.5, 5.5]);
+    let dense = ArraySchema::dense()
+        .dimension(id("soma_dim_0"))
+        .dimension(Dimension::new("soma_dim_1", 0i64..=1).with_tile(2i64))
+        .attribute(Attribute::of::<f32>("soma_data"))
+        .build()
+        .unwrap();
+    WriteOptions::new().create(rna.join("obsm/X_umap"), &dense).unwrap();
+    let writer = WriteOptions::new().open(rna.join("obsm/X_umap")).unwrap();
+    let values: Vec<f32> = [1.0f32, 2.0].repeat(3);
+    let write = writer.write().range("soma_dim_0", 0i64..=2).range("soma_dim_1", 0i64..=1);
+    write.column(WriteColumn::fixed("soma_data", &values)).commit().unwrap();
+    folder
+}
+
+fn document(hierarchy: &Hierarchy, key: &str) -> Value {
+    serde_json::from_slice(&hierarchy.get(key, Span::All).unwrap().unwrap()).unwrap()
+}
+
+#[test]
+fn tables_have_the_columns_categories_and_nulls_of_anndata() {
+    let folder = experiment("tables", &[0, 1, 2]);
+    let shown = folder.shown("RNA").unwrap();
+    let attributes = |path: &str| document(&shown, &format!("{path}/.zattrs"));
+    assert_eq!(document(&shown, ".zattrs"), json!({"encoding-type": "anndata", "encoding-version": "0.1.0"}));
+    let obs = json!({"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "obs_id",
+        "column-order": ["type", "score", "count"]});
+    assert_eq!((attributes("obs"), &attributes("var")["_index"]), (obs, &json!("var_id")));
+    assert_eq!(attributes("obs/obs_id")["encoding-type"], "string-array");
+    assert!(shown.get("obs/obs_id/0", Span::All).unwrap().unwrap().ends_with(b"n2"));
+    assert_eq!(attributes("obs/type")["encoding-type"], "categorical");
+    assert_eq!(attributes("obs/type")["ordered"], false);
+    let bytes = |key: &str| shown.get(key, Span::All).unwrap().unwrap().to_vec();
+    assert_eq!(bytes("obs/type/codes/0"), [1, 0xff, 1]);
+    assert!(bytes("obs/type/categories/0").ends_with(b"T"));
+    let scores: Vec<f64> =
+        bytes("obs/score/0").chunks(8).map(|one| f64::from_le_bytes(one.try_into().unwrap())).collect();
+    assert!(scores[0].to_bits() == 0.5f64.to_bits() && scores[1].is_nan(), "{scores:?}");
+    assert_eq!(attributes("obs/count")["encoding-type"], "nullable-integer");
+    assert_eq!(bytes("obs/count/mask/0"), [0, 1, 0]);
+    assert_eq!(document(&shown, "obs/count/values/.zarray")["shape"], json!([3]));
+    let refused: Vec<&str> = shown.refused().iter().map(|one| one.path.as_str()).collect();
+    assert_eq!(refused, ["obs/list", "var/list"]);
+    let all = document(&shown, ".zmetadata");
+    assert_eq!(all["metadata"]["obs/type/.zgroup"], json!({"zarr_format": 2}));
+}
+
+#[test]
+fn matrices_are_dense_arrays_over_all_rows_and_columns() {
+    let folder = experiment("matrices", &[0, 1, 2]);
+    let shown = folder.shown("RNA").unwrap();
+    let cells = |key: &str| -> Option<Vec<f32>> {
+        let bytes = shown.get(key, Span::All).unwrap()?;
+        Some(bytes.chunks(4).map(|one| f32::from_le_bytes(one.try_into().unwrap())).collect())
+    };
+    let x = document(&shown, "X/.zarray");
+    assert_eq!((&x["shape"], &x["chunks"], &x["dtype"]), (&json!([3, 70]), &json!([3, 64]), &json!("<f4")));
+    let (left, right) = (cells("X/0.0").unwrap(), cells("X/0.1").unwrap());
+    assert_eq!((left.len(), left[2 * 64], left[2 * 64 + 63]), (192, 2.5, 3.5));
+    assert_eq!((right.len(), right[5], right.iter().filter(|one| **one != 0.0).count()), (192, 1.5, 1));
+    assert_eq!((cells("layers/raw/0.0").unwrap()[65], cells("layers/raw/0.1")), (9.0, None));
+    assert_eq!((cells("X/1.0"), cells("X/0.2"), cells("X/0")), (None, None, None));
+    assert_eq!(document(&shown, "obsm/X_pca/.zarray")["shape"], json!([3, 3]));
+    assert_eq!(cells("obsm/X_pca/0.0").unwrap()[..6], [4.5, 0.0, 0.0, 0.0, 0.0, 5.5]);
+    assert_eq!(document(&shown, "obsm/X_umap/.zarray")["shape"], json!([3, 2]));
+    assert_eq!(cells("obsm/X_umap/0.0").unwrap()[..6], [1.0, 2.0, 1.0, 2.0, 1.0, 2.0]);
+    assert_eq!(document(&shown, "obsm/.zattrs")["encoding-type"], "dict");
+}
+
+#[test]
+fn what_is_no_measurement_is_refused_with_the_reason() {
+    let folder = experiment("refused", &[0, 1, 5]);
+    let refused = |measurement: &str| folder.shown(measurement).unwrap_err().to_string();
+    let unknown = refused("ATAC");
+    assert!(unknown.contains("it has no measurement \"ATAC\": there is RNA"), "{unknown}");
+    let gaps = refused("RNA");
+    assert!(gaps.contains("soma_joinids of the 3 rows of obs do not count from 0, but to 5"), "{gaps}");
+    let places: Arc<dyn Places> = Arc::new(LocalPlaces);
+    let array = folder.0.join("obs");
+    let open = OpenOptions::new();
+    let of = Hierarchy::of_experiment(&places, array.to_str().unwrap(), "RNA", open, &Options::new());
+    assert!(of.unwrap_err().to_string().contains("obs"));
+}
