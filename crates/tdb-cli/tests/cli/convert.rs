@@ -21,5 +21,5 @@ fn help_is_there_in_every_build() {
     let help = tdb(&["export", "--help"]);
     assert!(help.code == 0 && help.out.contains("tdb export weather weather.parquet"), "{}", help.out);
     refused(&["export", text(&fixture("2.30.0/quickstart"))], 2, "<FILE>");
-    refused(&["export", "a", "b", "--format", "csv"], 2, "[possible values: parquet, arrow, arrows]");
+    refused(&["export", "a", "b", "--format", "csv"], 2, "[possible values: parquet, arrow, arrows, zarr]");
 }
