@@ -1,5 +1,6 @@
 //! Compressions of other crates, each of which stops where it should end.
 
+#[cfg(any(feature = "gzip", feature = "zstd", feature = "bzip2"))]
 use std::io::Read;
 
 use crate::error::Problem;
@@ -33,6 +34,7 @@ impl Limit {
     }
 
     /// Reads all of a decoder, as far as it may have it.
+    #[cfg(any(feature = "gzip", feature = "zstd", feature = "bzip2"))]
     pub(crate) fn read(self, decoder: impl Read, codec: &str) -> Result<Vec<u8>, Problem> {
         let most = u64::try_from(self.max).unwrap_or(u64::MAX).saturating_add(1);
         let mut out = Vec::new();
