@@ -8,6 +8,9 @@ run again. The variable TDB_CONFORM_PACKAGE names the package that the tests are
 import faulthandler
 import importlib
 import os
+import random
+import sys
+import zlib
 
 import pytest
 
@@ -45,9 +48,18 @@ def pytest_collectreport(report):
         _say("failed", report.nodeid)
 
 
+def _seed(test):
+    """Tests that draw numbers draw the same with each library: some pass for some numbers only."""
+    seed = zlib.crc32(test.encode())
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item, nextitem):
     _say("started", item.nodeid)
+    _seed(item.nodeid)
     faulthandler.dump_traceback_later(SECONDS, exit=True)
     try:
         return (yield)
