@@ -37,6 +37,9 @@ struct State {
 /// What was loaded.
 pub(crate) struct Loaded {
     array: Array,
+    /// The fragments whose times are all inside of those at which the array was opened. A
+    /// consolidated one that ends in the future is read in part, and not listed.
+    fragments: Vec<Arc<Fragment>>,
     place: Place,
     /// The fragments that consolidated ones replace.
     replaced: Vec<String>,
@@ -76,8 +79,10 @@ impl FragmentInfoObject {
         let array = opened.map_err(|error| or_missing(&self.place, error))?;
         let replaced = array.replaced_fragments()?;
         let replaced = replaced.iter().map(|key| self.place.below(key).uri()).collect();
+        let is_inside = |fragment: &&Arc<Fragment>| array.window().contains(fragment.timestamps());
+        let fragments = array.fragments().iter().filter(is_inside).cloned().collect();
         let (place, rectangles) = (self.place.clone(), Shared::default());
-        state.loaded = Some(Arc::new(Loaded { array, place, replaced, rectangles }));
+        state.loaded = Some(Arc::new(Loaded { array, fragments, place, replaced, rectangles }));
         Ok(())
     }
 }
@@ -88,7 +93,7 @@ impl Loaded {
     /// # Errors
     /// There is none of this number; the text begins with `what`.
     pub(super) fn fragment(&self, number: u32, what: &str) -> Result<&Fragment, Failure> {
-        let found = self.array.fragments().get(place_of(number));
+        let found = self.fragments.get(place_of(number));
         found.map(Arc::as_ref).ok_or_else(|| failure(format!("{what}; Invalid fragment index")))
     }
 
@@ -119,12 +124,12 @@ impl Loaded {
 
     /// How many fragments have their footers in their own files only.
     fn unconsolidated(&self) -> usize {
-        let fragments = self.array.fragments().iter();
+        let fragments = self.fragments.iter();
         fragments.filter(|fragment| !fragment.is_in_consolidated_metadata()).count()
     }
 
     fn dump(&self) -> Result<String, Failure> {
-        let fragments = self.array.fragments();
+        let fragments = &self.fragments;
         let mut text = format!("- Fragment num: {}\n", fragments.len());
         // Writing to a text cannot fail.
         let _ = writeln!(text, "- Unconsolidated metadata num: {}", self.unconsolidated());
@@ -201,7 +206,7 @@ exported! {
     }
 
     fn tiledb_fragment_info_get_fragment_num(ctx: Ctx, info: In<FragmentInfoObject>, count: Out<u32>) -> Code for ctx {
-        let fragments = info.get()?.loaded()?.array.fragments().len();
+        let fragments = info.get()?.loaded()?.fragments.len();
         count.set(u32::try_from(fragments).unwrap_or(u32::MAX))
     }
 
@@ -244,7 +249,7 @@ exported! {
 
     fn tiledb_fragment_info_get_total_cell_num(ctx: Ctx, info: In<FragmentInfoObject>, count: Out<u64>) -> Code for ctx {
         let mut total = 0u64;
-        for fragment in info.get()?.loaded()?.array.fragments() {
+        for fragment in &info.get()?.loaded()?.fragments {
             total = total.saturating_add(fragment.stored_cell_count()?);
         }
         count.set(total)
