@@ -2,11 +2,28 @@
 //! C API.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The release whose result of reading an array is taken as correct.
 pub(crate) const READER: &str = "2.30.0";
+
+/// Copies a folder, and all that is in it.
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
+    let failed = |error| format!("{}: {error}", from.display());
+    fs::create_dir_all(to).map_err(failed)?;
+    for entry in fs::read_dir(from).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let copied = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &copied)?;
+        } else {
+            fs::copy(entry.path(), copied).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
 
 /// The repository's root: the nearest folder at or above the working directory that contains
 /// `xtask/peer/cases.py`.

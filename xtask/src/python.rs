@@ -315,27 +315,11 @@ fn assembled(root: &Path, folder: &Path, library: &Path) -> Result<PathBuf, Stri
     if place.exists() {
         fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
     }
-    copy_folder(&root.join(CRATE).join("python/tdb"), &place.join("tdb"))?;
+    peer::copy_folder(&root.join(CRATE).join("python/tdb"), &place.join("tdb"))?;
     let name = if cfg!(windows) { "_tdb.pyd" } else { "_tdb.abi3.so" };
     let copied = fs::copy(library, place.join("tdb").join(name));
     copied.map_err(|error| format!("{}: {error}", library.display()))?;
     place.canonicalize().map_err(|error| format!("{}: {error}", place.display()))
-}
-
-/// Copies the sources of a package.
-fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
-    let failed = |error| format!("{}: {error}", from.display());
-    fs::create_dir_all(to).map_err(failed)?;
-    for entry in fs::read_dir(from).map_err(failed)? {
-        let entry = entry.map_err(failed)?.path();
-        let name = entry.file_name().unwrap_or_default();
-        if entry.is_dir() {
-            copy_folder(&entry, &to.join(name))?;
-        } else {
-            fs::copy(&entry, to.join(name)).map_err(failed)?;
-        }
-    }
-    Ok(())
 }
 
 /// Installs the wheel in an environment.

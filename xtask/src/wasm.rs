@@ -216,20 +216,7 @@ fn gather(root: &Path, package: &Path) -> Result<(), String> {
     if package.exists() {
         fs::remove_dir_all(package).map_err(|error| format!("{}: {error}", package.display()))?;
     }
-    let mut folders = vec![(root.join(SOURCE), package.to_path_buf())];
-    while let Some((from, to)) = folders.pop() {
-        let failed = |error: std::io::Error| format!("{}: {error}", from.display());
-        fs::create_dir_all(&to).map_err(failed)?;
-        for entry in fs::read_dir(&from).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let copied = to.join(entry.file_name());
-            if entry.path().is_dir() {
-                folders.push((entry.path(), copied));
-            } else {
-                copy(&entry.path(), &copied)?;
-            }
-        }
-    }
+    peer::copy_folder(&root.join(SOURCE), package)?;
     for license in ["LICENSE-MIT", "LICENSE-APACHE"] {
         copy(&root.join(license), &package.join(license))?;
     }

@@ -12,8 +12,7 @@ use tdb_array::{OpenOptions, WriteOptions};
 
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, is_url, shown};
-use crate::serve::name;
-use crate::viewer::{Viewer, ViewerArgs, relative_url};
+use crate::viewer::{Viewer, ViewerArgs, name, relative_url};
 
 /// Write the manifest that is needed to read an array or a group from web servers that cannot list
 /// folders.

@@ -21,7 +21,7 @@ use tdb_array::group::{ObjectType, object_type};
 use tdb_zarr::{Hierarchy, Options};
 
 use self::site::{Origin, Site};
-pub(crate) use self::view::{ViewArgs, name, run as view};
+pub(crate) use self::view::{ViewArgs, run as view};
 use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, is_url, location, shown};

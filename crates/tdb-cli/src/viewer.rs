@@ -10,6 +10,7 @@ use bytes::Bytes;
 use clap::Args as Group;
 
 use crate::failure::{Failure, Result};
+use crate::place::shown;
 
 /// The page, which names the array that it shows in its first element.
 const INDEX: &str = "index.html";
@@ -150,6 +151,15 @@ fn media_type(name: &str) -> Option<&'static str> {
 /// A text as the value of an attribute of HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;")
+}
+
+/// What the page calls an array: the last part of its path.
+pub(crate) fn name(object: &Path) -> String {
+    let whole = shown(object);
+    let real = object.canonicalize().ok();
+    let real = real.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    let last = real.or_else(|| whole.split(['/', '\\']).rfind(|part| !part.is_empty()));
+    last.unwrap_or(&whole).to_owned()
 }
 
 /// The relative URL that leads from a page in one folder to another folder. Both are absolute, and

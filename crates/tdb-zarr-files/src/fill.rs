@@ -1,9 +1,10 @@
 //! Fill values.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tdb_array::schema::{Datatype, Physical};
 
-use crate::base64;
 use crate::element::Element;
 use crate::error::Problem;
 
@@ -21,7 +22,7 @@ pub(crate) fn bytes(value: &Value, element: Element) -> Result<Vec<u8>, Problem>
     }
     match element.datatype {
         Datatype::Char | Datatype::Blob => match value {
-            Value::String(text) => padded(base64::decode(text).ok_or_else(wrong)?),
+            Value::String(text) => padded(STANDARD.decode(text).map_err(|_| wrong())?),
             Value::Array(list) => padded(list_bytes(list).ok_or_else(wrong)?),
             // Version 2 has zero for all types.
             Value::Number(number) if number.as_f64() == Some(0.) => Ok(vec![0; size]),
@@ -56,7 +57,9 @@ fn var(value: &Value, element: Element) -> Result<Vec<u8>, Problem> {
     let wrong = || Problem::damaged(format!("the fill value {value} is none of {}", element.datatype));
     match value {
         Value::Null => Ok(Vec::new()),
-        Value::String(text) if element.datatype == Datatype::Blob => base64::decode(text).ok_or_else(wrong),
+        Value::String(text) if element.datatype == Datatype::Blob => {
+            STANDARD.decode(text).map_err(|_| wrong())
+        }
         Value::String(text) => Ok(text.clone().into_bytes()),
         Value::Array(list) => list_bytes(list).ok_or_else(wrong),
         Value::Number(number) if number.as_f64() == Some(0.) => Ok(Vec::new()),

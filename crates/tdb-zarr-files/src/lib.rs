@@ -65,7 +65,6 @@
 #![forbid(unsafe_code)]
 
 mod arrays;
-mod base64;
 mod blosc;
 mod blosclz;
 mod boxes;

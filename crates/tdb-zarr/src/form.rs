@@ -1,10 +1,11 @@
 //! Which data type of Zarr shows a type of TileDB, and what the documents say about it.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tdb_array::schema::{CellValNum, Datatype, DatatypeClass, Physical};
 use tdb_text::value::{cell_json, text_of};
 
-use crate::base64;
 use crate::thresholds::{MAX_CHUNK_BYTES, MAX_FILL_BYTES};
 
 /// A data type of Zarr.
@@ -203,7 +204,7 @@ impl Shown {
             // A fill value that is too long, or that is no text, is never needed: its chunks are
             // always made.
             Form::Bytes | Form::Text if is_long(fill) => json!(""),
-            Form::Terminated(_) | Form::Raw(_) | Form::Bytes => json!(base64::encode(fill)),
+            Form::Terminated(_) | Form::Raw(_) | Form::Bytes => json!(STANDARD.encode(fill)),
             Form::Wide(_) | Form::Text => json!(text_of(self.datatype, fill).as_deref().unwrap_or("")),
         }
     }

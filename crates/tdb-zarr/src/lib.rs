@@ -72,7 +72,6 @@
 
 mod anndata;
 mod attributes;
-mod base64;
 mod chunk;
 mod column;
 mod described;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::filters::{place, ratio, size_of_folder};
 use super::table::{self, Conditions, Sample};
 use super::workers::{self, Answer, Worker};
-use crate::peer::repository_root;
+use crate::peer::{copy_folder, repository_root};
 
 const USAGE: &str = "usage: cargo xtask compare writes [--only SUBSTR] [--runs N] [--threads N] [--data DIR] \
                      [--arrays DIR] [--disk DIR] [--write-docs]";
@@ -440,21 +440,7 @@ fn replace(from: &Path, to: &Path) -> std::io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
     }
-    copy(from, to)
-}
-
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.metadata()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
+    copy_folder(from, to).map_err(std::io::Error::other)
 }
 
 const HEADINGS: [&str; 12] = [

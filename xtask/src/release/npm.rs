@@ -65,7 +65,7 @@ fn packed(json: &str) -> Result<(String, String, u64), String> {
 /// Has Node read an array with the installed package.
 fn tried(context: &Context, folder: &Path, name: &str) -> Result<(), String> {
     let array = folder.join("array");
-    call(Command::new("cp").arg("-r").arg(context.root.join(FIXTURE)).arg(&array))?;
+    crate::peer::copy_folder(&context.root.join(FIXTURE), &array)?;
     let (mut out, mut errors) = (Vec::new(), Vec::new());
     let words = ["tdb".into(), "publish".into(), array.clone().into_os_string()];
     if tdb_cli::run::<std::ffi::OsString>(words, &mut out, &mut errors) != 0 {

@@ -10,7 +10,7 @@ use super::packing::{copy_into, pack, size, unpack};
 use super::table::{Row, Tried};
 use super::trial::{Folder, bare, call, expect, said};
 use super::{Context, empty_folder, trial};
-use crate::capi;
+use crate::{capi, peer};
 
 /// What programs of people have, beside the default features.
 const FEATURES: &str = "sql,browse";
@@ -71,7 +71,7 @@ pub(super) fn command(context: &Context) -> Result<Row, String> {
     for text in TEXTS {
         copy_into(&context.root.join(text), &folder)?;
     }
-    call(Command::new("cp").arg("-r").arg(viewer).arg(folder.join("viewer")))?;
+    peer::copy_folder(&viewer, &folder.join("viewer"))?;
     let (file, installed) = (pack(&folder)?, size(&folder)?);
     let tried = if runs_here(context) {
         let empty = Folder::new("command")?;

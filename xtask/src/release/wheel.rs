@@ -9,7 +9,7 @@ use super::Context;
 use super::programs::{row, runs_here};
 use super::table::{Row, Tried};
 use super::trial::{call, said};
-use crate::python;
+use crate::{peer, python};
 
 /// What the released wheel has, beside the default features.
 const FEATURES: &str = "sql";
@@ -67,7 +67,7 @@ impl Placed {
     fn new(from: &Path, to: PathBuf) -> Result<Self, String> {
         let _ = fs::remove_dir_all(&to);
         let placed = Self(to);
-        call(Command::new("cp").arg("-r").arg(from).arg(&placed.0))?;
+        peer::copy_folder(from, &placed.0)?;
         Ok(placed)
     }
 }

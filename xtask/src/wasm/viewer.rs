@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Browser, copy, node};
+use crate::peer;
 
 /// The page.
 const SOURCE: &str = "crates/tdb-web/viewer";
@@ -74,7 +75,7 @@ pub(super) fn test(
     let _ = fs::remove_dir_all(&arrays);
     for name in FIXTURES {
         let array = arrays.join(name);
-        copy_all(&root.join(ARRAYS).join(name), &array)?;
+        peer::copy_folder(&root.join(ARRAYS).join(name), &array)?;
         command(&["publish".into(), "--recursive".into(), array.into_os_string()])?;
     }
     node(root, STORED, &[&browser.packages, package, &arrays])?;
@@ -85,17 +86,6 @@ pub(super) fn test(
     arguments.extend(addresses.iter().map(Path::new));
     node(root, VIEW, &arguments)?;
     fs::remove_dir_all(&arrays).map_err(|error| format!("{}: {error}", arrays.display()))
-}
-
-fn copy_all(from: &Path, to: &Path) -> Result<(), String> {
-    let failed = |error: io::Error| format!("{}: {error}", from.display());
-    fs::create_dir_all(to).map_err(failed)?;
-    for entry in fs::read_dir(from).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let copied = to.join(entry.file_name());
-        if entry.path().is_dir() { copy_all(&entry.path(), &copied)? } else { copy(&entry.path(), &copied)? }
-    }
-    Ok(())
 }
 
 /// Runs the command.

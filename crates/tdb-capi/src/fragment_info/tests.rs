@@ -1,8 +1,11 @@
 //! Fragments as a program in C sees them, of arrays that the engine writes.
 
+use core::ops::ControlFlow;
 use std::ffi::{CStr, CString};
 
+use tdb_array::maintain::{Consolidation, Stored, Vacuum};
 use tdb_array::schema::{ArraySchema, Attribute, Dimension};
+use tdb_array::storage::Durability;
 use tdb_array::{OpenOptions, WriteColumn, WriteOptions};
 
 use super::rectangles as domains;
@@ -12,6 +15,9 @@ use crate::ffi::testing::Variable;
 use crate::{array_schema, array_schema_evolution as evolution, config, consolidation as maintain, context};
 
 const URI: &CStr = c"mem://array";
+
+/// In the year 2096.
+const FUTURE: u64 = 4_000_000_000_000;
 
 /// A program in C with a context, and an array in memory.
 struct Caller {
@@ -88,6 +94,37 @@ impl Caller {
         }
         config
     }
+}
+
+#[test]
+fn a_consolidated_fragment_that_ends_in_the_future_is_not_listed() {
+    let caller = Caller::new();
+    let storage = caller.place().storage().unwrap();
+    let writer = WriteOptions::new().timestamp(40).open_storage(storage.clone()).unwrap();
+    let plan = Consolidation::new(Stored::Fragments).amplification(100.0).plan(&writer).unwrap();
+    plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap();
+    let plan = Vacuum::new(Stored::Fragments).drop_history(true).plan(&writer).unwrap();
+    plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(caller.times(), [(10, 30)]);
+    // The engine consolidates nothing that is in the future; libtiledb does.
+    let moved = |key: &str| key.replace("__10_30_", &format!("__10_{FUTURE}_"));
+    for folder in ["__fragments", "__commits"] {
+        for entry in storage.list(folder).unwrap() {
+            let key = format!("{folder}/{}", entry.name);
+            let files = match entry.is_folder {
+                true => {
+                    storage.list(&key).unwrap().iter().map(|file| format!("{key}/{}", file.name)).collect()
+                }
+                false => vec![key],
+            };
+            for file in files {
+                storage.put_file(&moved(&file), &storage.read(&file).unwrap(), Durability::Buffered).unwrap();
+                storage.remove_file(&file).unwrap();
+            }
+        }
+    }
+    assert_eq!(caller.names().len(), 1, "its cells until now are read");
+    assert_eq!(caller.times(), []);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `tdb view`: the viewer, on what this command serves.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args as Group;
@@ -11,7 +11,7 @@ use super::site::Site;
 use super::{connection, listen, root, token};
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};
-use crate::viewer::ViewerArgs;
+use crate::viewer::{ViewerArgs, name};
 
 /// Where the files are, from the page.
 const FILES: &str = "../files";
@@ -70,13 +70,4 @@ pub(crate) fn run(args: &ViewArgs, stores: &Stores, out: &mut dyn Write, err: &m
     }
     connection::serve(&listener, &Arc::new(site));
     Ok(())
-}
-
-/// What the page calls an array: the last part of its path.
-pub(crate) fn name(object: &Path) -> String {
-    let whole = shown(object);
-    let real = object.canonicalize().ok();
-    let real = real.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-    let last = real.or_else(|| whole.split(['/', '\\']).rfind(|part| !part.is_empty()));
-    last.unwrap_or(&whole).to_owned()
 }

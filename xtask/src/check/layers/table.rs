@@ -383,7 +383,6 @@ pub(super) const LAYERS: &[Layers] = &[
             "error",
             "thresholds",
             "options",
-            "base64",
             "form",
             // Where chunks come from.
             "chunk",
@@ -417,7 +416,6 @@ pub(super) const LAYERS: &[Layers] = &[
             "error",
             "thresholds",
             "options",
-            "base64",
             // Codecs, from what is in a file to cells.
             "element",
             "fill",
