@@ -23,9 +23,11 @@ pub(crate) fn level(level: i32) -> Kind<u32> {
     }
 }
 
-/// The level of zlib-rs whose output is about as small as that of zlib's `level`.
+/// The level of zlib-rs whose output is about as small as that of zlib's `level`: it has another
+/// strategy for level 1, whose output is up to twice as large.
 #[cfg(feature = "gzip")]
-const fn strategy(level: u32) -> u32 {
+#[must_use]
+pub const fn zlib_level(level: u32) -> u32 {
     if level == 1 { 2 } else { level }
 }
 
@@ -69,7 +71,7 @@ pub(crate) fn encode(
 
     use crate::scratch::room;
 
-    let level = strategy(level);
+    let level = zlib_level(level);
     let same = codecs.deflate.take().filter(|(of, _)| *of == level);
     let (_, deflate) =
         codecs.deflate.insert(same.unwrap_or_else(|| (level, Compress::new(Compression::new(level), true))));

@@ -141,12 +141,15 @@ mod zstd_library;
 #[cfg(test)]
 mod tests;
 
+pub use byteshuffle::{shuffle_bytes, unshuffle_bytes};
 pub use context::TileContext;
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use encryption::Key;
 pub use error::{Error, ErrorKind};
 pub use filter::{ByteWidth, Filter, PixelFormat, ScaleFloat, WebP};
+#[cfg(feature = "gzip")]
+pub use gzip::zlib_level;
 pub use pipeline::Pipeline;
 pub use scratch::Scratch;
 pub use strings::CodedStrings;
