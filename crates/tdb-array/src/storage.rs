@@ -24,6 +24,6 @@ pub use bytes::Bytes;
 #[doc(inline)]
 pub use tdb_storage::{
     AsyncStorage, Below, ByteRange, Durability, Entry, FetchHints, Fetching, FileVersion, FileWriter,
-    Immediate, LocalStorage, MemoryStorage, Reply, Request, Spawn, Storage, StorageLock, StoredFile, Tally,
-    WriteStorage, location_without_secrets, testing, without_secrets, write_file,
+    Immediate, LocalStorage, MemoryStorage, Reply, Request, Spawn, Storage, StorageLock, StoredFile,
+    TEMPORARY, Tally, WriteStorage, location_without_secrets, testing, without_secrets, write_file,
 };

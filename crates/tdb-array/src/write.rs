@@ -8,10 +8,10 @@
 //! | say what happens to equal coordinates | [`Duplicates`] |
 //! | change the schema | [`SchemaEvolution`] |
 //! | change key-value metadata | [`MetadataChanges`] |
-//! | create an array whole or not at all | [`NewArray`], [`is_vacant`] |
+//! | create an array, or many, whole or not at all | [`NewArray`], [`FilledArray`], [`is_vacant`] |
 
 #[doc(inline)]
 pub use tdb_write::{
-    DenseStream, Duplicates, FragmentWriter, MetadataChanges, NewArray, SchemaEvolution, SparseStream,
-    WriteBatch, is_vacant,
+    DenseStream, Duplicates, FilledArray, FragmentWriter, MetadataChanges, NewArray, SchemaEvolution,
+    SparseStream, WriteBatch, is_vacant,
 };

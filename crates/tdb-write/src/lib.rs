@@ -142,7 +142,7 @@ pub use fragment::FragmentWriter;
 pub use group_writer::GroupWriter;
 pub use merged::{Marks, Merged};
 pub use names::{Nonces, enumeration_file_name, fresh_uuid};
-pub use new_array::NewArray;
+pub use new_array::{FilledArray, NewArray};
 pub use options::{Duplicates, WriteOptions};
 pub use publish::Publication;
 pub use put::{ensure_folder, put};

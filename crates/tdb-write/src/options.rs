@@ -156,6 +156,12 @@ impl WriteOptions {
         self
     }
 
+    /// Whether an array that is there is replaced ([`Self::replace`]).
+    #[must_use]
+    pub const fn replaces(&self) -> bool {
+        self.replace
+    }
+
     /// Writes codes past the end of an enumeration as they are, which read as null: for copies of
     /// cells that are stored like this. Otherwise such a write is refused, except under a null and
     /// where the code is the attribute's fill value.
