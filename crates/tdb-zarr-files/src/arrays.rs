@@ -5,6 +5,7 @@ use tdb_array::schema::{Datatype, Physical};
 
 use crate::element::Element;
 use crate::error::Problem;
+use crate::transpose::{order, transposed, transposed_texts};
 
 /// A codec from arrays to arrays.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,12 +96,21 @@ fn real(number: Number, value: Wide) -> f64 {
     }
 }
 
+/// The value as a real number of 32 bits: rounded once, as numpy does it.
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "numpy rounds, too")]
+fn single(number: Number, value: Wide) -> f32 {
+    match value {
+        Wide::Whole(value) if number.physical.is_signed_integer() => value.cast_signed() as f32,
+        Wide::Whole(value) => value as f32,
+        Wide::Real(value) => value as f32,
+    }
+}
+
 fn write(number: Number, value: Wide, from: Number, out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     match (number.physical, value) {
         (Physical::F64, value) => out.extend(real(from, value).to_le_bytes()),
-        #[expect(clippy::cast_possible_truncation, reason = "numpy rounds, too")]
-        (Physical::F32, value) => out.extend((real(from, value) as f32).to_le_bytes()),
+        (Physical::F32, value) => out.extend(single(from, value).to_le_bytes()),
         // The lowest bytes, as numpy keeps them.
         (_, Wide::Whole(value)) => out.extend_from_slice(value.to_le_bytes().get(..number.size())?),
         (_, Wide::Real(_)) => return None,
@@ -134,6 +144,20 @@ fn number(configuration: &Map<String, Value>, key: &str, usual: Stage) -> Result
     Ok(Number { physical, is_big })
 }
 
+/// The type that a codec has for the values that come to it. It has as many bytes as these: if not,
+/// each of several codecs could say that there are eight times as many bytes.
+fn own(name: &str, configuration: &Map<String, Value>, key: &str, stage: Stage) -> Result<Number, Problem> {
+    let own = number(configuration, key, stage)?;
+    let given = stage.element.size();
+    if given != Some(own.size()) {
+        let given = given.map_or_else(|| "of any length".to_owned(), |size| format!("of a width of {size}"));
+        let own = own.size();
+        let what = format!("the codec {name} is for cells of a width of {own}, and those here are {given}");
+        return Err(Problem::unsupported(what));
+    }
+    Ok(own)
+}
+
 impl ArrayCodec {
     /// The codec of this name, and what it makes of values; `None` if the name is that of no codec
     /// from arrays to arrays.
@@ -148,7 +172,7 @@ impl ArrayCodec {
         Ok(Some(match name {
             "transpose" => (Self::Transpose(order(configuration.get("order"), axes)?), stage),
             "delta" => {
-                let from = number(configuration, "dtype", stage)?;
+                let from = own(name, configuration, "dtype", stage)?;
                 let to = number(configuration, "astype", stage_of(from))?;
                 if from.physical.is_float() != to.physical.is_float() {
                     return Err(Problem::unsupported("the codec delta makes real numbers of integers"));
@@ -156,7 +180,7 @@ impl ArrayCodec {
                 (Self::Delta { from, to }, stage_of(to))
             }
             "fixedscaleoffset" => {
-                let from = number(configuration, "dtype", stage)?;
+                let from = own(name, configuration, "dtype", stage)?;
                 let to = number(configuration, "astype", stage_of(from))?;
                 let numbers = real_of("offset").zip(real_of("scale"));
                 let (offset, scale) = numbers.ok_or_else(|| {
@@ -168,7 +192,7 @@ impl ArrayCodec {
                 (Self::Scaled { offset, scale, from, to }, stage_of(to))
             }
             "astype" => {
-                let from = number(configuration, "decode_dtype", stage)?;
+                let from = own(name, configuration, "decode_dtype", stage)?;
                 let to = number(configuration, "encode_dtype", stage)?;
                 if to.physical.is_float() && !from.physical.is_float() {
                     return Err(Problem::unsupported("the codec astype makes real numbers of integers"));
@@ -176,7 +200,7 @@ impl ArrayCodec {
                 (Self::Cast { from, to }, stage_of(to))
             }
             "quantize" => {
-                let from = number(configuration, "dtype", stage)?;
+                let from = own(name, configuration, "dtype", stage)?;
                 let to = number(configuration, "astype", stage_of(from))?;
                 (Self::Cast { from, to }, stage_of(to))
             }
@@ -226,19 +250,20 @@ impl ArrayCodec {
                 let mut out = Vec::with_capacity(stored.len() / to.size() * from.size());
                 let (mut whole, mut sum) = (0u64, 0f64);
                 for value in stored.chunks_exact(to.size()) {
-                    let value = match read(*to, value).ok_or_else(wrong)? {
+                    let value = read(*to, value).ok_or_else(wrong)?;
+                    let value = match value {
                         Wide::Whole(value) => {
                             whole = whole.wrapping_add(value);
                             Wide::Whole(whole)
                         }
+                        // numpy adds up in the type of the sums.
+                        Wide::Real(_) if from.physical == Physical::F32 => {
+                            let total = single(*from, Wide::Real(sum)) + single(*to, value);
+                            sum = f64::from(total);
+                            Wide::Real(sum)
+                        }
                         Wide::Real(value) => {
                             sum += value;
-                            // Sums are rounded to the type as numpy adds them up.
-                            if from.physical == Physical::F32 {
-                                let mut rounded = Vec::new();
-                                write(*from, Wide::Real(sum), *from, &mut rounded).ok_or_else(wrong)?;
-                                sum = real(*from, read(*from, &rounded).ok_or_else(wrong)?);
-                            }
                             Wide::Real(sum)
                         }
                     };
@@ -247,10 +272,32 @@ impl ArrayCodec {
                 Ok(out)
             }
             Self::Scaled { offset, scale, from, to } => {
-                converted(&stored, *to, *from, |value| Wide::Real(real(*to, value) / scale + offset))
-                    .ok_or_else(wrong)
+                let scaled = |value| match to.physical {
+                    // numpy computes in the type of what is stored, if that is one of real numbers.
+                    Physical::F32 => {
+                        let of = |number: f64| single(*from, Wide::Real(number));
+                        Wide::Real(f64::from(single(*to, value) / of(*scale) + of(*offset)))
+                    }
+                    _ => Wide::Real(real(*to, value) / scale + offset),
+                };
+                converted(&stored, *to, *from, scaled).ok_or_else(wrong)
             }
             Self::Cast { from, to } => converted(&stored, *to, *from, |value| value).ok_or_else(wrong),
+        }
+    }
+
+    /// The texts, or bytes of any length, before the codec: the values, and where each begins and
+    /// the last ends. `shape` is that of the chunk before it.
+    pub(crate) fn decode_texts(
+        &self,
+        values: Vec<u8>,
+        offsets: Vec<usize>,
+        shape: &[u64],
+    ) -> Result<(Vec<u8>, Vec<usize>), Problem> {
+        match self {
+            Self::Transpose(order) => transposed_texts(&values, &offsets, shape, order)
+                .ok_or_else(|| Problem::damaged("a chunk has other values than its codecs say")),
+            _ => Err(Problem::unsupported("a codec for numbers is used for cells of any length")),
         }
     }
 }
@@ -277,59 +324,6 @@ const fn plain(number: Physical) -> Element {
         Physical::F64 => Datatype::Float64,
     };
     Element { datatype, count: tdb_array::schema::CellValNum::ONE }
-}
-
-/// The order of axes that a transposition has.
-fn order(value: Option<&Value>, axes: usize) -> Result<Vec<usize>, Problem> {
-    let wrong = || Problem::damaged("the codec transpose has no order of all axes");
-    let order: Vec<usize> = match value {
-        Some(Value::String(text)) if text == "C" => (0..axes).collect(),
-        Some(Value::String(text)) if text == "F" => (0..axes).rev().collect(),
-        Some(Value::Array(list)) => {
-            let place = |value: &Value| value.as_u64().and_then(|place| usize::try_from(place).ok());
-            list.iter().map(place).collect::<Option<_>>().ok_or_else(wrong)?
-        }
-        _ => return Err(wrong()),
-    };
-    let all = order.len() == axes && (0..axes).all(|axis| order.contains(&axis));
-    if all { Ok(order) } else { Err(wrong()) }
-}
-
-/// The shape that a transposition makes of one.
-pub(crate) fn transposed_shape(shape: &[u64], order: &[usize]) -> Option<Vec<u64>> {
-    order.iter().map(|axis| shape.get(*axis).copied()).collect()
-}
-
-/// Undoes a transposition.
-fn transposed(stored: &[u8], shape: &[u64], order: &[usize], size: usize) -> Option<Vec<u8>> {
-    let lengths: Vec<usize> = shape.iter().map(|side| usize::try_from(*side).ok()).collect::<Option<_>>()?;
-    // The distance of neighbours along each axis of the chunk in what is stored.
-    let mut steps = vec![0usize; lengths.len()];
-    let mut step = size;
-    for axis in order.iter().rev() {
-        *steps.get_mut(*axis)? = step;
-        step = step.checked_mul(*lengths.get(*axis)?)?;
-    }
-    if step != stored.len() {
-        return None;
-    }
-    let mut out = Vec::with_capacity(stored.len());
-    let mut index = vec![0usize; lengths.len()];
-    let mut at = 0usize;
-    while out.len() < stored.len() {
-        out.extend_from_slice(stored.get(at..at.checked_add(size)?)?);
-        for axis in (0..lengths.len()).rev() {
-            let (place, length, step) = (index.get_mut(axis)?, lengths.get(axis)?, steps.get(axis)?);
-            *place += 1;
-            at += step;
-            if *place < *length {
-                break;
-            }
-            at -= *place * step;
-            *place = 0;
-        }
-    }
-    Some(out)
 }
 
 fn unpacked(stored: &[u8], shape: &[u64]) -> Option<Vec<u8>> {
@@ -371,19 +365,6 @@ mod tests {
         assert_eq!((codec.stored_bytes(6), stage.element.datatype), (Some(3), Datatype::Int8));
         let values = codec.decode(vec![5, 0xff, 3], &[3], 2).unwrap();
         assert_eq!(values, [5, 0, 4, 0, 7, 0]);
-    }
-
-    #[test]
-    fn axes_are_put_back_in_their_order() {
-        let (codec, _) =
-            parsed("transpose", &json!({"order": [2, 0, 1]}), of(Datatype::Int8), 3).unwrap().unwrap();
-        // The chunk of shape 2, 3, 2 with the values 0 to 11 is stored as one of shape 2, 2, 3.
-        let stored = vec![0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11];
-        assert_eq!(codec.decode(stored, &[2, 3, 2], 1).unwrap(), (0..12).collect::<Vec<u8>>());
-        assert!(codec.decode(vec![0; 11], &[2, 3, 2], 1).is_err());
-        for order in [json!([0, 0, 1]), json!([0, 1]), json!([0, 1, 3]), json!("G"), json!(null)] {
-            assert!(parsed("transpose", &json!({"order": order}), of(Datatype::Int8), 3).is_err(), "{order}");
-        }
     }
 
     #[test]

@@ -5,10 +5,12 @@
 //! each block begins, in four bytes, and the blocks. A block has one or more streams, each behind
 //! its length in four bytes; a stream that is as long as what it says is not compressed.
 
+use tdb_filters::{shuffle_bytes, unshuffle_bytes};
+
 use crate::blosclz;
 use crate::compressed::{self, Limit};
 use crate::error::Problem;
-use crate::shuffle::{bitshuffled, bitunshuffled, shuffled, unshuffled};
+use crate::shuffle::{bitshuffled, bitunshuffled};
 use crate::thresholds::BLOSC_BLOCK;
 
 const HEADER: usize = 16;
@@ -94,15 +96,18 @@ pub(crate) fn decode(input: &[u8], limit: Limit) -> Result<Vec<u8>, Problem> {
             let each = size / streams;
             if length == each {
                 plain.extend_from_slice(stream);
+            } else if streams == 1 {
+                // A block may be the whole buffer: it is not held twice.
+                plain = unpacked(inner, stream, each)?;
             } else {
-                one(inner, stream, each, &mut plain)?;
+                plain.extend(unpacked(inner, stream, each)?);
             }
         }
         if plain.len() != size {
             return Err(damaged("has a block of a wrong length"));
         }
         match (flags & SHUFFLE != 0 && value > 1, flags & BITSHUFFLE != 0 && size >= value) {
-            (true, _) => unshuffled(&plain, value, &mut out),
+            (true, _) => unshuffle_bytes(value, &plain, &mut out),
             (_, true) => bitunshuffled(&plain, value, &mut out),
             _ => out.extend_from_slice(&plain),
         }
@@ -110,16 +115,19 @@ pub(crate) fn decode(input: &[u8], limit: Limit) -> Result<Vec<u8>, Problem> {
     Ok(out)
 }
 
-/// Appends one stream, which has exactly `len` bytes.
-fn one(inner: Inner, stream: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), Problem> {
+/// One stream, which has exactly `len` bytes.
+fn unpacked(inner: Inner, stream: &[u8], len: usize) -> Result<Vec<u8>, Problem> {
     let exact = Limit::exactly(len);
     match inner {
-        Inner::BloscLz => blosclz::decode(stream, out, len).ok_or_else(|| damaged("has a damaged block"))?,
-        Inner::Lz4 => out.extend(compressed::lz4_block(stream, len)?),
-        Inner::Zlib => out.extend(compressed::inflate(stream, exact, false)?),
-        Inner::Zstd => out.extend(compressed::unzstd(stream, exact)?),
+        Inner::BloscLz => {
+            let mut out = Vec::with_capacity(len);
+            blosclz::decode(stream, &mut out, len).ok_or_else(|| damaged("has a damaged block"))?;
+            Ok(out)
+        }
+        Inner::Lz4 => compressed::lz4_block(stream, len),
+        Inner::Zlib => compressed::inflate(stream, exact, false),
+        Inner::Zstd => compressed::unzstd(stream, exact),
     }
-    Ok(())
 }
 
 /// A buffer of bytes: all blocks have one stream each.
@@ -158,7 +166,7 @@ pub(crate) fn encode(
     for (number, part) in bytes.chunks(block).enumerate() {
         plain.clear();
         match shuffle {
-            Shuffle::Bytes if size > 1 => shuffled(part, size, &mut plain),
+            Shuffle::Bytes if size > 1 => shuffle_bytes(size, part, &mut plain),
             Shuffle::Bits if part.len() >= size => bitshuffled(part, size, &mut plain),
             _ => plain.extend_from_slice(part),
         }

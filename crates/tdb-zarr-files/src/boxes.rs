@@ -14,12 +14,7 @@ pub(crate) fn count(ends: &[(u64, u64)]) -> u64 {
 /// Few boxes in which all places are. They do not overlap; if places are scattered, there are
 /// others in them, too. `Err` has the number of boxes if there are too many.
 pub(crate) fn boxes(places: &[Vec<u64>]) -> Result<Vec<Ends>, usize> {
-    let mut boxes: Vec<Ends> =
-        places.iter().map(|place| place.iter().map(|at| (*at, *at)).collect()).collect();
-    let axes = places.first().map_or(0, Vec::len);
-    for axis in (0..axes).rev() {
-        boxes = merged(boxes, axis);
-    }
+    let boxes = exact(places);
     let Some(around) = around(&boxes).filter(|_| boxes.len() > MAX_FRAGMENTS) else { return Ok(boxes) };
     let few = u64::try_from(places.len()).unwrap_or(u64::MAX).saturating_mul(MAX_SPARSENESS);
     match boxes.len() {
@@ -27,6 +22,12 @@ pub(crate) fn boxes(places: &[Vec<u64>]) -> Result<Vec<Ends>, usize> {
         many if many > MAX_SCATTERED => Err(many),
         _ => Ok(boxes),
     }
+}
+
+/// Boxes of these places and no others, which do not overlap.
+pub(crate) fn exact(places: &[Vec<u64>]) -> Vec<Ends> {
+    let boxes = places.iter().map(|place| place.iter().map(|at| (*at, *at)).collect()).collect();
+    (0..places.first().map_or(0, Vec::len)).rev().fold(boxes, merged)
 }
 
 /// Unites boxes that follow each other along an axis and have the same ends along all others.
@@ -59,16 +60,14 @@ fn around(boxes: &[Ends]) -> Option<Ends> {
     Some(around)
 }
 
-/// The next place in a box, in row-major order; whether there is one.
-pub(crate) fn advance(place: &mut [u64], ends: &[(u64, u64)]) -> bool {
+/// The place of this number in a box, in row-major order; `None` if there are fewer.
+pub(crate) fn place(ends: &[(u64, u64)], number: u64) -> Option<Vec<u64>> {
+    let (mut place, mut rest) = (vec![0; ends.len()], number);
     for (at, (low, high)) in place.iter_mut().zip(ends).rev() {
-        if *at < *high {
-            *at += 1;
-            return true;
-        }
-        *at = *low;
+        let length = high.checked_sub(*low)?.saturating_add(1);
+        (*at, rest) = (low + rest % length, rest / length);
     }
-    false
+    (rest == 0).then_some(place)
 }
 
 #[cfg(test)]
@@ -100,12 +99,11 @@ mod tests {
 
     #[test]
     fn places_follow_each_other_in_row_major_order() {
-        let (mut place, ends) = (vec![1, 5], [(1, 2), (5, 6)]);
-        let mut seen = vec![place.clone()];
-        while advance(&mut place, &ends) {
-            seen.push(place.clone());
-        }
+        let ends = [(1, 2), (5, 6)];
+        let seen: Vec<Vec<u64>> = (0..).map_while(|number| place(&ends, number)).collect();
         assert_eq!(seen, [[1, 5], [1, 6], [2, 5], [2, 6]]);
         assert_eq!(count(&ends), 4);
+        assert_eq!((place(&[], 0), place(&[], 1)), (Some(Vec::new()), None));
+        assert_eq!(place(&[(0, u64::MAX - 1), (0, 9)], 1234), Some(vec![123, 4]));
     }
 }

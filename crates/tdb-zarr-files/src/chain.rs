@@ -3,11 +3,13 @@
 use serde_json::{Map, Value};
 use tdb_array::schema::Datatype;
 
-use crate::arrays::{ArrayCodec, Stage, transposed_shape};
+use crate::arrays::{ArrayCodec, Stage};
 use crate::compressed::Limit;
 use crate::element::Element;
 use crate::error::Problem;
 use crate::packed::PackedCodec;
+use crate::thresholds::MAX_CODECS;
+use crate::transpose::transposed_shape;
 
 /// How the values of a chunk become bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,9 @@ pub(crate) struct Chain {
     serial: Serial,
     /// The type of the values that become bytes.
     stored: Element,
+    /// Bytes of a cell before the codec, or behind the one, where it has the most; 0 for cells of
+    /// any length.
+    pub(crate) widest: usize,
     /// From bytes to bytes.
     pub(crate) packed: Vec<PackedCodec>,
     /// Whether the values of cells begin with the highest byte: codecs of version 2 work on them
@@ -67,7 +72,7 @@ pub(crate) fn v3_codecs<'v>(
 impl Chain {
     /// The codecs of version 3.
     pub(crate) fn v3(codecs: &[Named<'_>], element: Element, axes: usize) -> Result<Self, Problem> {
-        let mut making = Making::new(element, false, axes);
+        let mut making = Making::new(codecs, element, false, axes)?;
         for codec in codecs {
             // Codecs of numcodecs have the same names as in version 2 behind this.
             let name = codec.name.strip_prefix("numcodecs.").unwrap_or(codec.name);
@@ -84,6 +89,12 @@ impl Chain {
                 }
                 "vlen-utf8" | "vlen-bytes" => making.serial(Serial::Var, name)?,
                 "packbits" if codec.name == name => return Err(unknown(name)),
+                // Version 3's own is at the end always, and its readers look nowhere else.
+                "crc32c" if codec.name == name && codec.configuration.contains_key("location") => {
+                    return Err(Problem::unsupported(
+                        "the codec crc32c has a location, which only numcodecs.crc32c has",
+                    ));
+                }
                 "sharding_indexed" => {
                     return Err(Problem::unsupported(
                         "shards are read only where they are the only codec of an array",
@@ -102,7 +113,7 @@ impl Chain {
         axes: usize,
         is_fortran: bool,
     ) -> Result<Self, Problem> {
-        let mut making = Making::new(stage.element, stage.is_big, axes);
+        let mut making = Making::new(filters, stage.element, stage.is_big, axes)?;
         if is_fortran {
             making.arrays.push(ArrayCodec::Transpose((0..axes).rev().collect()));
         }
@@ -155,7 +166,13 @@ impl Chain {
             decoded = codec.decode(decoded, limit)?;
         }
         let is_big = match self.serial {
-            Serial::Var => return separated(decoded, cells),
+            Serial::Var => {
+                let (mut values, mut offsets) = separated(decoded, cells)?;
+                for (codec, shape) in self.arrays.iter().zip(&shapes).rev() {
+                    (values, offsets) = codec.decode_texts(values, offsets, shape)?;
+                }
+                return Ok(Cells::Var(values, offsets));
+            }
             Serial::Plain { is_big } => is_big,
         };
         let serial =
@@ -179,8 +196,9 @@ impl Chain {
     }
 }
 
-/// The cells of texts and bytes of any length.
-fn separated(decoded: Vec<u8>, cells: usize) -> Result<Cells, Problem> {
+/// The values of texts and bytes of any length in the order in which they are stored, and where
+/// each begins and the last ends.
+fn separated(decoded: Vec<u8>, cells: usize) -> Result<(Vec<u8>, Vec<usize>), Problem> {
     let short = || Problem::damaged("a chunk of texts or bytes ends early");
     let (count, mut rest) = decoded.split_first_chunk::<4>().ok_or_else(short)?;
     if usize::try_from(u32::from_le_bytes(*count)).ok() != Some(cells) {
@@ -204,7 +222,7 @@ fn separated(decoded: Vec<u8>, cells: usize) -> Result<Cells, Problem> {
     if !rest.is_empty() {
         return Err(Problem::damaged("a chunk has bytes behind its last text"));
     }
-    Ok(Cells::Var(values, offsets))
+    Ok((values, offsets))
 }
 
 /// A chain that is being made.
@@ -212,14 +230,20 @@ struct Making {
     arrays: Vec<ArrayCodec>,
     serial: Option<Serial>,
     stage: Stage,
+    widest: usize,
     packed: Vec<PackedCodec>,
     axes: usize,
 }
 
 impl Making {
-    const fn new(element: Element, is_big: bool, axes: usize) -> Self {
-        let stage = Stage { element, is_big };
-        Self { arrays: Vec::new(), serial: None, stage, packed: Vec::new(), axes }
+    /// Begins a chain of these codecs.
+    fn new(codecs: &[Named<'_>], element: Element, is_big: bool, axes: usize) -> Result<Self, Problem> {
+        if codecs.len() > MAX_CODECS {
+            let what = format!("there are {} codecs; {MAX_CODECS} are the most", codecs.len());
+            return Err(Problem::unsupported(what));
+        }
+        let (stage, widest) = (Stage { element, is_big }, element.size().unwrap_or(0));
+        Ok(Self { arrays: Vec::new(), serial: None, stage, widest, packed: Vec::new(), axes })
     }
 
     fn serial(&mut self, serial: Serial, name: &str) -> Result<(), Problem> {
@@ -250,6 +274,7 @@ impl Making {
             }
             self.arrays.push(codec);
             self.stage = stage;
+            self.widest = self.widest.max(stage.element.size().unwrap_or(0));
             return Ok(());
         }
         let packed = PackedCodec::parse(name, configuration, self.stage.element.word())?;
@@ -267,7 +292,8 @@ impl Making {
                 ));
             }
         };
-        Ok(Chain { arrays: self.arrays, serial, stored: self.stage.element, packed: self.packed, is_big })
+        let Self { arrays, stage, widest, packed, .. } = self;
+        Ok(Chain { arrays, serial, stored: stage.element, widest, packed, is_big })
     }
 }
 
@@ -325,6 +351,54 @@ mod tests {
     }
 
     #[test]
+    fn texts_of_order_f_are_put_into_row_major_order() {
+        let (element, is_big) = Element::v2(&json!("|O")).unwrap();
+        let none = Map::new();
+        let filters = [Named { name: "vlen-utf8", configuration: &none }];
+        let chain = Chain::v2(&filters, Stage { element, is_big }, 3, true).unwrap();
+        // What numcodecs makes of np.array([[["a", "bb"], ["", "d"]]], order="F"), of which the
+        // first axis is the fastest.
+        let texts = ["a", "", "bb", "d"];
+        let mut stored = 4u32.to_le_bytes().to_vec();
+        for text in texts {
+            stored.extend(u32::try_from(text.len()).unwrap().to_le_bytes());
+            stored.extend(text.as_bytes());
+        }
+        assert_eq!(
+            chain.decode(stored.clone(), &[1, 2, 2], element, 100).unwrap(),
+            Cells::Var(b"abbd".to_vec(), vec![0, 1, 3, 3, 4])
+        );
+        assert_eq!(
+            chain.decode(stored.clone(), &[2, 2, 1], element, 100).unwrap(),
+            Cells::Var(b"abbd".to_vec(), vec![0, 1, 3, 3, 4])
+        );
+        assert!(chain.decode(stored, &[2, 2, 2], element, 100).is_err());
+    }
+
+    #[test]
+    fn codecs_know_how_wide_a_cell_becomes_and_are_not_too_many() {
+        let delta = |from: &str, to: &str| json!({"name": "numcodecs.delta", "configuration": {"dtype": from, "astype": to}});
+        let (wide, element) = chain(&json!([delta("|i1", "<i8"), "bytes"]), &json!("int8"), 1).unwrap();
+        assert_eq!((wide.widest, element.size()), (8, Some(1)));
+        let narrow = json!([delta("<i8", "|i1"), "bytes"]);
+        assert_eq!(chain(&narrow, &json!("int64"), 1).unwrap().0.widest, 8);
+        // The second one would be for bytes of values, eight for each, and so would the next.
+        let often = json!([delta("|i1", "<i8"), delta("|i1", "<i8"), "bytes"]);
+        let error = chain(&often, &json!("int8"), 1).unwrap_err().to_string();
+        assert!(
+            error.contains("delta is for cells of a width of 1, and those here are of a width of 8"),
+            "{error}"
+        );
+        let many = |count: usize| {
+            let codecs: Vec<Value> =
+                core::iter::once(json!("bytes")).chain((1..count).map(|_| json!("crc32c"))).collect();
+            chain(&json!(codecs), &json!("int8"), 1).map(drop)
+        };
+        assert!(many(64).is_ok());
+        assert!(many(65).unwrap_err().to_string().contains("65 codecs; 64 are the most"));
+    }
+
+    #[test]
     fn codecs_that_cannot_be_are_refused_by_name() {
         let error = |codecs: Value, element: Value| chain(&codecs, &element, 1).unwrap_err().to_string();
         assert!(error(json!(["bytes", "lzma"]), json!("int8")).contains("\"lzma\""));
@@ -340,5 +414,8 @@ mod tests {
         assert!(error(json!("bytes"), json!("int8")).contains("list"));
         assert!(error(json!([3]), json!("int8")).contains("list"));
         assert!(error(json!(["sharding_indexed"]), json!("int8")).contains("shards"));
+        let sum = |name: &str| json!(["bytes", {"name": name, "configuration": {"location": "start"}}]);
+        assert!(error(sum("crc32c"), json!("int8")).contains("location"));
+        assert!(chain(&sum("numcodecs.crc32c"), &json!("int8"), 1).is_ok());
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::boxes::{Ends, place as place_in};
 use crate::chain::Cells;
 use crate::compressed::Limit;
 use crate::document::{ArrayDocument, Shard};
 use crate::error::{Problem, Result};
 use crate::folder::{Folder, Part, join};
-use crate::thresholds::MAX_INDICES;
+use crate::thresholds::{INDEX_DIVISOR, PLACE};
 
 /// The place of a chunk in a shard without one.
 const ABSENT: u64 = u64::MAX;
@@ -16,20 +17,31 @@ const ABSENT: u64 = u64::MAX;
 /// For each chunk of a shard, where it begins and how long it is.
 type Index = Arc<Vec<(u64, u64)>>;
 
+/// What there is of shards.
+#[derive(Debug, Default)]
+pub(crate) struct Present {
+    /// The places of shards in which all chunks are.
+    pub(crate) shards: Vec<Vec<u64>>,
+    /// The places of chunks in the others.
+    pub(crate) chunks: Vec<Vec<u64>>,
+}
+
 /// The chunks of an array.
 #[derive(Debug)]
 pub(crate) struct Chunks<'a> {
     folder: &'a Folder,
     path: &'a str,
     document: &'a ArrayDocument,
-    /// Bytes that a chunk may have, stored and decoded.
+    /// Bytes that the indices of shards may have.
     memory: u64,
     /// The indices of shards that were read: by the shard's path, places and lengths.
     indices: Mutex<HashMap<String, Index>>,
 }
 
 impl<'a> Chunks<'a> {
-    pub(crate) fn new(folder: &'a Folder, path: &'a str, document: &'a ArrayDocument, memory: u64) -> Self {
+    /// Those of an array of which a row of chunks may have so many bytes.
+    pub(crate) fn new(folder: &'a Folder, path: &'a str, document: &'a ArrayDocument, room: u64) -> Self {
+        let memory = room / INDEX_DIVISOR;
         Self { folder, path, document, memory, indices: Mutex::default() }
     }
 
@@ -98,27 +110,27 @@ impl<'a> Chunks<'a> {
         join(self.path, &name)
     }
 
-    /// The cells of a chunk; `None` if it is not there.
-    pub(crate) fn cells(&self, places: &[u64]) -> Result<Option<Cells>> {
+    /// The cells of a chunk, which may have so many bytes, as it is stored and decoded; `None` if it
+    /// is not there.
+    pub(crate) fn cells(&self, places: &[u64], memory: u64) -> Result<Option<Cells>> {
         let (path, stored) = match &self.document.shard {
             None => {
                 let path = self.key(places);
-                let stored = self.folder.read(&path, Part::All(self.memory))?;
+                let stored = self.folder.read(&path, Part::All(memory))?;
                 (path, stored)
             }
-            Some(shard) => self.in_shard(shard, places)?,
+            Some(shard) => self.in_shard(shard, places, memory)?,
         };
         let Some(stored) = stored else { return Ok(None) };
-        let memory = usize::try_from(self.memory).unwrap_or(usize::MAX);
+        let memory = usize::try_from(memory).unwrap_or(usize::MAX);
         let document = self.document;
         let cells = document.chain.decode(stored, document.chunk(), document.element, memory);
         cells.map(Some).map_err(|problem| self.folder.error(&path, problem))
     }
 
     /// The bytes of a chunk in a shard, and the path of that.
-    fn in_shard(&self, shard: &Shard, places: &[u64]) -> Result<(String, Option<Vec<u8>>)> {
-        let counts: Vec<u64> =
-            self.document.file_chunk.iter().zip(&shard.chunk).map(|(outer, inner)| outer / inner).collect();
+    fn in_shard(&self, shard: &Shard, places: &[u64], memory: u64) -> Result<(String, Option<Vec<u8>>)> {
+        let counts = self.counts(shard);
         let outer: Vec<u64> = places.iter().zip(&counts).map(|(place, count)| place / count).collect();
         let path = self.key(&outer);
         let failed = |problem: Problem| self.folder.error(&path, problem);
@@ -131,20 +143,57 @@ impl<'a> Chunks<'a> {
         if (start, len) == (ABSENT, ABSENT) {
             return Ok((path, None));
         }
-        if len > self.memory {
-            return Err(failed(Problem::TooLarge {
-                what: "a chunk of a shard",
-                bytes: len,
-                memory: self.memory,
-            }));
+        if len > memory {
+            return Err(failed(Problem::TooLarge { what: "a chunk of a shard", bytes: len, memory }));
         }
         let stored = self.folder.read(&path, Part::From(start, len))?;
         Ok((path, stored))
     }
 
+    /// How many chunks a shard has along each axis.
+    fn counts(&self, shard: &Shard) -> Vec<u64> {
+        self.document.file_chunk.iter().zip(&shard.chunk).map(|(outer, inner)| outer / inner).collect()
+    }
+
+    /// Which of these shards have all of their chunks that are in the array, and the places of the
+    /// chunks of the others. `None` if the array has no shards, or if those places need more than
+    /// so many bytes.
+    pub(crate) fn in_shards(&self, files: &[Vec<u64>], memory: u64) -> Result<Option<Present>> {
+        let Some(shard) = &self.document.shard else { return Ok(None) };
+        let (counts, mut present, mut room) = (self.counts(shard), Present::default(), memory / PLACE);
+        let inside: Ends = counts.iter().map(|count| (0, count - 1)).collect();
+        let lengths = self.document.shape.iter().zip(&shard.chunk);
+        let lengths: Vec<u64> = lengths.map(|(length, chunk)| length.div_ceil(*chunk)).collect();
+        for outer in files {
+            let Some(index) = self.index(shard, &counts, &self.key(outer))? else { continue };
+            let first: Vec<u64> =
+                outer.iter().zip(&counts).map(|(at, count)| at.saturating_mul(*count)).collect();
+            let most = first.iter().zip(&lengths).zip(&counts);
+            let most = most.map(|((first, length), count)| length.saturating_sub(*first).min(*count));
+            let there = (0u64..).zip(index.iter()).filter(|(_, entry)| **entry != (ABSENT, ABSENT));
+            let chunks = there.filter_map(|(number, _)| {
+                let mut chunk = place_in(&inside, number)?;
+                chunk.iter_mut().zip(&first).for_each(|(at, first)| *at = at.saturating_add(*first));
+                // A writer may fill what is outside of the array.
+                chunk.iter().zip(&lengths).all(|(at, length)| at < length).then_some(chunk)
+            });
+            let count = u64::try_from(chunks.clone().count()).unwrap_or(u64::MAX);
+            if count == most.product::<u64>() {
+                present.shards.push(outer.clone());
+                continue;
+            }
+            let Some(rest) = room.checked_sub(count) else { return Ok(None) };
+            room = rest;
+            present.chunks.extend(chunks);
+        }
+        Ok(Some(present))
+    }
+
     /// The index of a shard; `None` if it is not there.
     fn index(&self, shard: &Shard, counts: &[u64], path: &str) -> Result<Option<Index>> {
-        if let Some(known) = self.indices.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
+        // Threads that need the same one wait for it.
+        let mut indices = self.indices.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = indices.get(path) {
             return Ok(Some(Arc::clone(known)));
         }
         let failed = |problem: Problem| self.folder.error(path, problem);
@@ -165,8 +214,8 @@ impl<'a> Chunks<'a> {
         let (pairs, _) = words.as_chunks::<2>();
         let entry = |[start, len]: &[[u8; 8]; 2]| (u64::from_le_bytes(*start), u64::from_le_bytes(*len));
         let index = Arc::new(pairs.iter().map(entry).collect::<Vec<_>>());
-        let mut indices = self.indices.lock().unwrap_or_else(PoisonError::into_inner);
-        if indices.values().map(|index| index.len() * 16).sum::<usize>() + index.len() * 16 > MAX_INDICES {
+        let held: usize = indices.values().map(|index| index.len() * 16).sum();
+        if u64::try_from(held + index.len() * 16).is_ok_and(|bytes| bytes > self.memory) {
             indices.clear();
         }
         indices.insert(path.to_owned(), Arc::clone(&index));

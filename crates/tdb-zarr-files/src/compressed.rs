@@ -3,6 +3,9 @@
 #[cfg(any(feature = "gzip", feature = "zstd", feature = "bzip2"))]
 use std::io::Read;
 
+#[cfg(feature = "gzip")]
+use tdb_filters::zlib_level;
+
 use crate::error::Problem;
 
 /// How many bytes something may have. What a file says is never believed before it was compared
@@ -26,18 +29,20 @@ impl Limit {
 
     /// Compares a number of bytes with it.
     pub(crate) fn check(self, len: usize) -> Result<(), Problem> {
-        if len > self.max || self.is_exact && len != self.max {
-            let many = if self.is_exact { "" } else { "at most " };
-            return Err(Problem::damaged(format!("a chunk has other than {many}{} bytes", self.max)));
+        match (self.is_exact, len > self.max) {
+            (true, _) if len != self.max => {
+                Err(Problem::damaged(format!("a chunk has other than {} bytes", self.max)))
+            }
+            (false, true) => Err(Problem::Longer { memory: u64::try_from(self.max).unwrap_or(u64::MAX) }),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Reads all of a decoder, as far as it may have it.
     #[cfg(any(feature = "gzip", feature = "zstd", feature = "bzip2"))]
     pub(crate) fn read(self, decoder: impl Read, codec: &str) -> Result<Vec<u8>, Problem> {
         let most = u64::try_from(self.max).unwrap_or(u64::MAX).saturating_add(1);
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(if self.is_exact { self.max } else { 0 });
         decoder
             .take(most)
             .read_to_end(&mut out)
@@ -64,7 +69,8 @@ pub(crate) fn inflate(bytes: &[u8], limit: Limit, is_gzip: bool) -> Result<Vec<u
 
 #[cfg(feature = "gzip")]
 pub(crate) fn deflate(bytes: &[u8], level: i32, is_gzip: bool) -> Result<Vec<u8>, Problem> {
-    let level = flate2::Compression::new(u32::try_from(level).map_or(6, |level| level.min(9)));
+    let level = u32::try_from(level).map_or(6, |level| zlib_level(level.min(9)));
+    let level = flate2::Compression::new(level);
     let mut out = Vec::new();
     if is_gzip {
         flate2::read::GzEncoder::new(bytes, level).read_to_end(&mut out)?;
@@ -86,7 +92,15 @@ pub(crate) fn deflate(_: &[u8], _: i32, _: bool) -> Result<Vec<u8>, Problem> {
 
 #[cfg(feature = "zstd")]
 pub(crate) fn unzstd(bytes: &[u8], limit: Limit) -> Result<Vec<u8>, Problem> {
-    limit.read(zstd::stream::read::Decoder::with_buffer(bytes)?, "zstd")
+    if !limit.is_exact {
+        return limit.read(zstd::stream::read::Decoder::with_buffer(bytes)?, "zstd");
+    }
+    // At once, there is no window beside the output, of as many bytes as the frame says.
+    let mut out = vec![0; limit.max];
+    let len = zstd::bulk::decompress_to_buffer(bytes, out.as_mut_slice())
+        .map_err(|error| Problem::damaged(format!("a chunk cannot be decoded with zstd: {error}")))?;
+    limit.check(len)?;
+    Ok(out)
 }
 
 #[cfg(feature = "zstd")]

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tdb_array::schema::{CellValNum, Datatype};
 
 use crate::error::Problem;
+use crate::thresholds::MAX_CELL_BYTES;
 
 /// What a cell is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,12 @@ impl Element {
     fn several(datatype: Datatype, count: u64, name: &str) -> Result<Self, Problem> {
         let count = u32::try_from(count).ok().and_then(NonZeroU32::new);
         let count = count.ok_or_else(|| unsupported(name, "arrays have no cells of this length"))?;
-        Ok(Self { datatype, count: CellValNum::Fixed(count) })
+        let element = Self { datatype, count: CellValNum::Fixed(count) };
+        if element.size().is_none_or(|size| size > MAX_CELL_BYTES) {
+            let why = format!("a cell has more than {MAX_CELL_BYTES} bytes, which are the most");
+            return Err(unsupported(name, &why));
+        }
+        Ok(element)
     }
 
     /// Bytes of a cell, if all have as many.
@@ -245,6 +251,17 @@ mod tests {
             v3(json!({"name": "raw_bytes", "configuration": {"length_bytes": 1u64 << 40}}))
                 .contains("length")
         );
+        for (name, most) in
+            [("|S1048576", true), ("|V1048577", false), ("<U262144", true), ("<U262145", false)]
+        {
+            let found = Element::v2(&json!(name));
+            assert_eq!(found.is_ok(), most, "{name}");
+            let refused = found.map_or_else(|error| error.to_string(), |_| String::new());
+            assert!(most || refused.contains("more than 1048576 bytes"), "{refused}");
+        }
+        // A text of such a length would be 16 GiB of zeros, as the fill value alone.
+        let huge = Element::v2(&json!("<U4294967295")).unwrap_err().to_string();
+        assert!(huge.contains("\"<U4294967295\": a cell has more than"), "{huge}");
         for name in ["<c8", "<f2", "<m8[D]", "<M8", "<i3", "", "é", "|S", "|S99999999999", "=i4"] {
             let error = Element::v2(&json!(name)).unwrap_err().to_string();
             assert!(error.contains(&format!("{name:?}")), "{error}");

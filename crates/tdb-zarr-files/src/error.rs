@@ -49,6 +49,12 @@ pub enum Problem {
     /// Something that arrays do not have, or that is not read here.
     #[error("{0}")]
     Unsupported(String),
+    /// A chunk has more bytes than it may have, and nobody knows how many.
+    #[error("a chunk has more than the {memory} bytes that are allowed for it")]
+    Longer {
+        /// How many it may have.
+        memory: u64,
+    },
     /// Something does not fit the memory.
     #[error("{what} needs {bytes} bytes of memory, and {memory} are allowed for it")]
     TooLarge {
@@ -80,6 +86,11 @@ impl Problem {
     /// Something that is not supported.
     pub(crate) fn unsupported(what: impl Into<String>) -> Self {
         Self::Unsupported(what.into())
+    }
+
+    /// Whether it would be none with more memory.
+    pub(crate) const fn is_about_memory(&self) -> bool {
+        matches!(self, Self::Longer { .. } | Self::TooLarge { .. })
     }
 
     /// An error with the place of the fault.

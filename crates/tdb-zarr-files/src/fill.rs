@@ -7,6 +7,7 @@ use tdb_array::schema::{Datatype, Physical};
 
 use crate::element::Element;
 use crate::error::Problem;
+use crate::thresholds::MAX_CELL_BYTES;
 
 /// The bytes of a cell that a fill value stands for.
 pub(crate) fn bytes(value: &Value, element: Element) -> Result<Vec<u8>, Problem> {
@@ -44,6 +45,11 @@ pub(crate) fn bytes(value: &Value, element: Element) -> Result<Vec<u8>, Problem>
             },
             _ => Err(wrong()),
         },
+        // Only times have a value that is none.
+        datatype if value == "NaT" => {
+            let is_of_time = datatype.is_datetime() || datatype.is_time();
+            is_of_time.then(|| i64::MIN.to_le_bytes().to_vec()).ok_or_else(wrong)
+        }
         datatype => number(datatype.physical(), value).ok_or_else(wrong),
     }
 }
@@ -55,16 +61,22 @@ fn list_bytes(list: &[Value]) -> Option<Vec<u8>> {
 /// The fill value of texts and bytes of any length.
 fn var(value: &Value, element: Element) -> Result<Vec<u8>, Problem> {
     let wrong = || Problem::damaged(format!("the fill value {value} is none of {}", element.datatype));
-    match value {
-        Value::Null => Ok(Vec::new()),
+    let fill = match value {
+        Value::Null => Vec::new(),
         Value::String(text) if element.datatype == Datatype::Blob => {
-            STANDARD.decode(text).map_err(|_| wrong())
+            STANDARD.decode(text).map_err(|_| wrong())?
         }
-        Value::String(text) => Ok(text.clone().into_bytes()),
-        Value::Array(list) => list_bytes(list).ok_or_else(wrong),
-        Value::Number(number) if number.as_f64() == Some(0.) => Ok(Vec::new()),
-        _ => Err(wrong()),
+        Value::String(text) => text.clone().into_bytes(),
+        Value::Array(list) => list_bytes(list).ok_or_else(wrong)?,
+        Value::Number(number) if number.as_f64() == Some(0.) => Vec::new(),
+        _ => return Err(wrong()),
+    };
+    // All cells of a chunk that is not there have it.
+    if fill.len() > MAX_CELL_BYTES {
+        let what = format!("the fill value has {} bytes; {MAX_CELL_BYTES} are the most", fill.len());
+        return Err(Problem::unsupported(what));
     }
+    Ok(fill)
 }
 
 /// The bits that a text of hexadecimal digits says, the highest first.
@@ -85,7 +97,6 @@ fn number(physical: Physical, value: &Value) -> Option<Vec<u8>> {
                 .or_else(|| number.as_u64().map(i128::from))
                 .or_else(|| Some(i128::from(real()? as i64)))
         }
-        Value::String(text) if text == "NaT" => Some(i128::from(i64::MIN)),
         _ => None,
     };
     let real = || match value {
@@ -138,6 +149,8 @@ mod tests {
         assert_eq!(fill("<f8", json!("-Infinity")), Some(f64::NEG_INFINITY.to_le_bytes().to_vec()));
         assert_eq!(fill("<f4", json!("0x7fc00001")), Some(0x7fc0_0001u32.to_le_bytes().to_vec()));
         assert_eq!(fill("<M8[s]", json!("NaT")), Some(i64::MIN.to_le_bytes().to_vec()));
+        assert_eq!(fill("<m8[ns]", json!("NaT")), Some(i64::MIN.to_le_bytes().to_vec()));
+        assert_eq!(fill("<M8[s]", json!(5)), Some(5i64.to_le_bytes().to_vec()));
         assert_eq!(fill("|b1", json!(true)), Some(vec![1]));
         assert_eq!(fill("|S3", json!("Zm8=")), Some(b"fo\0".to_vec()));
         assert_eq!(fill("|V2", json!([1, 2])), Some(vec![1, 2]));
@@ -152,6 +165,9 @@ mod tests {
             ("|i1", json!(300)),
             ("<u8", json!(-1)),
             ("<i4", json!("1")),
+            ("<i8", json!("NaT")),
+            ("<f8", json!("NaT")),
+            ("|O", json!("a".repeat(MAX_CELL_BYTES + 1))),
             ("<i4", json!(1.5)),
             ("<i8", json!(1e300)),
             ("<f4", json!("0x1ffffffff")),

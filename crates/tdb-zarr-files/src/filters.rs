@@ -32,10 +32,10 @@ pub(crate) fn of_codecs(chain: &Chain, element: Element) -> (Pipeline, Option<St
                 }
                 match inner {
                     _ if *level == 0 => {}
-                    Some(Inner::Lz4) => filters.push(Filter::Lz4 { level: -1 }),
-                    Some(Inner::Zlib) => filters.push(Filter::Gzip { level: *level }),
-                    Some(Inner::Zstd) => filters.push(Filter::Zstd { level: *level }),
-                    Some(Inner::BloscLz) | None => {
+                    Inner::Lz4 => filters.push(Filter::Lz4 { level: -1 }),
+                    Inner::Zlib => filters.push(Filter::Gzip { level: *level }),
+                    Inner::Zstd => filters.push(Filter::Zstd { level: *level }),
+                    Inner::BloscLz => {
                         others.push("blosc with another codec than lz4, zlib and zstd");
                         filters.push(Filter::Zstd { level: LEVEL });
                     }
@@ -81,9 +81,8 @@ pub(crate) fn of_filters(
             other => others.push(name(other)),
         }
     }
-    let blosc = |inner, level: i32| {
-        vec![PackedCodec::Blosc { inner: Some(inner), level: level.clamp(1, 9), shuffle, size }]
-    };
+    let blosc =
+        |inner, level: i32| vec![PackedCodec::Blosc { inner, level: level.clamp(1, 9), shuffle, size }];
     let level = |level: i32, usual: i32| if level < 0 { usual } else { level };
     let mut codecs = match (packed, shuffle) {
         _ if !others.is_empty() => usual(),
@@ -119,7 +118,7 @@ fn usual(size: u8) -> Vec<PackedCodec> {
     match size {
         0 | 1 => vec![PackedCodec::Zstd { level: LEVEL }],
         size => {
-            vec![PackedCodec::Blosc { inner: Some(Inner::Zstd), level: LEVEL, shuffle: Shuffle::Bytes, size }]
+            vec![PackedCodec::Blosc { inner: Inner::Zstd, level: LEVEL, shuffle: Shuffle::Bytes, size }]
         }
     }
 }
@@ -188,8 +187,7 @@ mod tests {
         let codecs = |filters: Vec<Filter>, version| of_filters(Some(&Pipeline::new(filters)), 8, version);
         let zstd = Filter::Zstd { level: 7 };
         assert_eq!(codecs(vec![zstd.clone()], Version::V3), (vec![PackedCodec::Zstd { level: 7 }], None));
-        let shuffled =
-            PackedCodec::Blosc { inner: Some(Inner::Zstd), level: 7, shuffle: Shuffle::Bits, size: 8 };
+        let shuffled = PackedCodec::Blosc { inner: Inner::Zstd, level: 7, shuffle: Shuffle::Bits, size: 8 };
         assert_eq!(codecs(vec![Filter::BitShuffle, zstd.clone()], Version::V3), (vec![shuffled], None));
         assert_eq!(codecs(vec![], Version::V2), (Vec::new(), None));
         assert_eq!(codecs(vec![Filter::ChecksumMd5], Version::V3).0.len(), 1);

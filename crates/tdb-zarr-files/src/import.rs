@@ -5,20 +5,24 @@ use std::sync::Arc;
 
 use tdb_array::error::InternalError;
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Dimension};
-use tdb_array::storage::WriteStorage;
-use tdb_array::write::{MetadataChanges, NewArray};
+use tdb_array::storage::{MemoryStorage, WriteStorage};
+use tdb_array::write::{DenseStream, MetadataChanges, NewArray};
 use tdb_array::{ArrayWriter, Layout};
 
-use crate::boxes::{Ends, boxes, count};
-use crate::chunks::Chunks;
+use crate::boxes::{Ends, boxes, count, exact};
+use crate::chunks::{Chunks, Present};
 use crate::document::ArrayDocument;
 use crate::error::{Problem, Result};
 use crate::filters;
 use crate::folder::Folder;
 use crate::metadata;
 use crate::options::{ImportOptions, Note};
-use crate::slab::{Tiles, slab};
-use crate::thresholds::{MAX_ROWS, MAX_TILES, SLAB_DIVISOR, WRITER_DIVISOR};
+use crate::slab::slab;
+use crate::target::Slab;
+use crate::thresholds::{
+    MAX_EMPTY_TEXTS, MAX_FRAGMENTS, MAX_ROWS, MAX_SPARSENESS, MAX_TILES, SLAB_DIVISOR, WRITER_DIVISOR,
+};
+use crate::tiles::Tiles;
 
 /// The name of the attribute that has the cells of an array: `tdb-zarr` calls an attribute without
 /// a name so, too.
@@ -92,8 +96,10 @@ impl Plan {
             schema = schema.dimension(Dimension::new(name, 0i64..=last).with_tile(extent));
         }
         let schema = schema.build().map_err(|error| failed(Problem::unsupported(error.to_string())))?;
-        let files = Chunks::new(folder, path, &document, options.memory).files()?;
-        let pieces = pieces(&document, &tiles, &files, tiles.room).map_err(failed)?;
+        let chunks = Chunks::new(folder, path, &document, tiles.room);
+        let files = chunks.files()?;
+        let present = chunks.in_shards(&files, tiles.room)?;
+        let pieces = pieces(&document, &tiles, &files, present).map_err(failed)?;
         let cells = pieces.iter().filter_map(|ends| tiles.spans(ends)).fold(0u64, |cells, spans| {
             cells.saturating_add(
                 spans.iter().fold(1u64, |cells, (start, end)| cells.saturating_mul(end - start)),
@@ -102,6 +108,19 @@ impl Plan {
         let metadata = metadata::changes(&document.attributes);
         let path = path.to_owned();
         Ok(Self { path, document, schema, attribute, tiles, pieces, cells, metadata, notes })
+    }
+
+    /// Decodes all chunks and forgets them: what is wrong with one is found before the array that is
+    /// to be replaced is removed.
+    pub(crate) fn check(&self, folder: &Folder, options: &ImportOptions) -> Result<()> {
+        // What is wrong with the options, the writer says of an array in memory.
+        let array = self.begin(Arc::new(MemoryStorage::default()), options)?;
+        let chunks = Chunks::new(folder, &self.path, &self.document, self.tiles.room);
+        for piece in &self.pieces {
+            drop(self.stream(array.writer(), options, piece)?);
+            self.slabs(&chunks, options, piece).try_for_each(|slab| slab.map(drop))?;
+        }
+        Ok(())
     }
 
     /// Begins the array, of which nobody sees anything before it is finished.
@@ -121,7 +140,7 @@ impl Plan {
         options: &ImportOptions,
         told: (u64, u64),
     ) -> Result<()> {
-        let chunks = Chunks::new(folder, &self.path, &self.document, options.memory / SLAB_DIVISOR);
+        let chunks = Chunks::new(folder, &self.path, &self.document, self.tiles.room);
         let (mut done, all) = told;
         for piece in &self.pieces {
             self.write_piece(&chunks, writer, options, piece, &mut |cells| {
@@ -143,24 +162,12 @@ impl Plan {
         piece: &Ends,
         tell: &mut dyn FnMut(u64),
     ) -> Result<()> {
-        let internal = |what: &'static str| tdb_array::Error::from(InternalError::new(what));
-        let spans = self.tiles.spans(piece).ok_or_else(|| internal("a part of an array is outside of it"))?;
-        let mut write = writer.write().order(Layout::RowMajor);
-        for (dimension, (start, end)) in self.schema.domain.dimensions.iter().zip(&spans) {
-            let ends = i64::try_from(*start).ok().zip(i64::try_from(end - 1).ok());
-            let (low, high) = ends.ok_or_else(|| internal("a part of an array is outside of it"))?;
-            write = write.range(&dimension.name, low..=high);
-        }
-        let memory = usize::try_from(options.memory / WRITER_DIVISOR).unwrap_or(usize::MAX);
-        let mut stream = write.stream(memory)?;
-        let (first, last) = piece.first().copied().unwrap_or((0, 0));
+        let mut stream = self.stream(writer, options, piece)?;
         let mut failure = None;
-        let slabs = (first..=last).map(|row| {
-            let ends: Ends = core::iter::once((row, row)).chain(piece.iter().skip(1).copied()).collect();
-            let made = slab(chunks, &self.tiles, &ends, &self.attribute, options.threads);
+        let slabs = self.slabs(chunks, options, piece).map(|made| {
             made.inspect(|slab| tell(slab.cells())).map_err(|error| {
                 failure = Some(error);
-                internal("a row of chunks was not read")
+                tdb_array::Error::from(InternalError::new("a row of chunks was not read"))
             })
         });
         let written = stream.append_all(slabs);
@@ -169,6 +176,39 @@ impl Plan {
         written?;
         stream.commit()?;
         Ok(())
+    }
+
+    /// The write of a part of the array.
+    fn stream<'w>(
+        &self,
+        writer: &'w ArrayWriter,
+        options: &ImportOptions,
+        piece: &Ends,
+    ) -> Result<DenseStream<'w>> {
+        let outside = || tdb_array::Error::from(InternalError::new("a part of an array is outside of it"));
+        let spans = self.tiles.spans(piece).ok_or_else(outside)?;
+        let mut write = writer.write().order(Layout::RowMajor);
+        for (dimension, (start, end)) in self.schema.domain.dimensions.iter().zip(&spans) {
+            let ends = i64::try_from(*start).ok().zip(i64::try_from(end - 1).ok());
+            let (low, high) = ends.ok_or_else(outside)?;
+            write = write.range(&dimension.name, low..=high);
+        }
+        let memory = usize::try_from(options.memory / WRITER_DIVISOR).unwrap_or(usize::MAX);
+        Ok(write.stream(memory)?)
+    }
+
+    /// The rows of chunks of a part of the array.
+    fn slabs<'s>(
+        &'s self,
+        chunks: &'s Chunks<'s>,
+        options: &'s ImportOptions,
+        piece: &'s Ends,
+    ) -> impl Iterator<Item = Result<Slab>> + 's {
+        let (first, last) = piece.first().copied().unwrap_or((0, 0));
+        (first..=last).map(move |row| {
+            let ends: Ends = core::iter::once((row, row)).chain(piece.iter().skip(1).copied()).collect();
+            slab(chunks, &self.tiles, &ends, &self.attribute, options.threads)
+        })
     }
 }
 
@@ -183,8 +223,8 @@ fn tiles(document: &ArrayDocument, room: u64) -> Result<Tiles, Problem> {
         ));
     }
     let extents = lengths.iter().zip(&chunk).map(|(length, chunk)| *length.min(chunk)).collect();
-    let size = document.element.size();
-    Ok(Tiles { lengths, extents, chunk, is_scalar, size, fill: document.fill.clone(), room })
+    let (size, widest) = (document.element.size(), document.chain.widest);
+    Ok(Tiles { lengths, extents, chunk, is_scalar, size, widest, fill: document.fill.clone(), room })
 }
 
 /// The names of dimensions: those of axes, or `d` with a number as for NPY files.
@@ -221,19 +261,11 @@ fn pieces(
     document: &ArrayDocument,
     tiles: &Tiles,
     files: &[Vec<u64>],
-    limit: u64,
+    present: Option<Present>,
 ) -> Result<Vec<Ends>, Problem> {
-    let size = u64::try_from(tiles.size.unwrap_or(8)).unwrap_or(u64::MAX);
-    let bytes = tiles.chunk.iter().fold(size, |bytes, length| bytes.saturating_mul(*length));
+    let (limit, bytes) = (tiles.room, tiles.chunk_bytes());
     if bytes > limit {
         return Err(Problem::TooLarge { what: "a chunk", bytes, memory: limit });
-    }
-    if let Some(shard) = &document.shard {
-        let chunks = document.file_chunk.iter().zip(&shard.chunk);
-        let bytes = chunks.fold(16u64, |bytes, (outer, inner)| bytes.saturating_mul(outer / inner));
-        if bytes > limit {
-            return Err(Problem::TooLarge { what: "the index of a shard", bytes, memory: limit });
-        }
     }
     let last = |axis: usize| match (tiles.lengths.get(axis), tiles.extents.get(axis)) {
         (Some(length), Some(extent)) => (length - 1) / extent,
@@ -244,21 +276,27 @@ fn pieces(
     let all = document.element.count == CellValNum::Var && document.fill.is_empty();
     let found = if all {
         let ends: Ends = (0..axes).map(|axis| (0, last(axis))).collect();
-        let tiles = count(&ends);
-        if tiles > MAX_TILES {
+        let chunks = count(&ends);
+        if chunks > MAX_TILES {
             return Err(Problem::unsupported(format!(
-                "there are {tiles} chunks of texts; {MAX_TILES} are the most"
+                "there are {chunks} chunks of texts; {MAX_TILES} are the most"
+            )));
+        }
+        let cells = tiles.lengths.iter().fold(1u64, |cells, length| cells.saturating_mul(*length));
+        let there = u64::try_from(files.len()).unwrap_or(u64::MAX);
+        let there = document.file_chunk.iter().fold(there, |cells, length| cells.saturating_mul(*length));
+        if cells > MAX_EMPTY_TEXTS.max(there.saturating_mul(MAX_SPARSENESS)) {
+            return Err(Problem::unsupported(format!(
+                "there are {cells} texts, of which at most {there} are in chunks that there are, and an array has to have all that \
+                 are empty"
             )));
         }
         vec![ends]
     } else if tiles.is_scalar {
-        if files.is_empty() { Vec::new() } else { vec![vec![(0, 0)]] }
+        let is_there = present
+            .map_or(!files.is_empty(), |present| !present.shards.is_empty() || !present.chunks.is_empty());
+        if is_there { vec![vec![(0, 0)]] } else { Vec::new() }
     } else {
-        let found = boxes(files).map_err(|many| {
-            Problem::unsupported(format!(
-                "the chunks that there are make {many} separate parts, which are too many"
-            ))
-        })?;
         // From chunks with files of their own to those inside of them.
         let inner = |(axis, (low, high)): (usize, (u64, u64))| {
             let ratio = match (document.file_chunk.get(axis), tiles.chunk.get(axis)) {
@@ -268,7 +306,22 @@ fn pieces(
             let end = high.saturating_add(1).saturating_mul(ratio).saturating_sub(1);
             (low.saturating_mul(ratio), end.min(last(axis)))
         };
-        found.into_iter().map(|ends| ends.into_iter().enumerate().map(inner).collect()).collect()
+        let of_files = |found: Vec<Ends>| -> Vec<Ends> {
+            found.into_iter().map(|ends| ends.into_iter().enumerate().map(inner).collect()).collect()
+        };
+        // Chunks that are not there are left out of shards, too, if that makes few parts.
+        let apart = present.map(|present| {
+            let shards = of_files(exact(&present.shards));
+            shards.into_iter().chain(exact(&present.chunks)).collect::<Vec<Ends>>()
+        });
+        match apart.filter(|apart| apart.len() <= MAX_FRAGMENTS) {
+            Some(apart) => apart,
+            None => of_files(boxes(files).map_err(|many| {
+                Problem::unsupported(format!(
+                    "the chunks that there are make {many} separate parts, which are too many"
+                ))
+            })?),
+        }
     };
     let mut out = Vec::new();
     let mut waiting: Vec<Ends> = found;

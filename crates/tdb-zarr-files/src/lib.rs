@@ -84,10 +84,14 @@ mod metadata;
 mod options;
 mod output;
 mod packed;
+mod room;
 mod runs;
 mod shuffle;
 mod slab;
+mod target;
 mod thresholds;
+mod tiles;
+mod transpose;
 mod tree;
 
 pub use crate::error::{Error, Problem, Result};

@@ -1,6 +1,9 @@
 //! Codecs from bytes to bytes.
 
+use core::ops::RangeInclusive;
+
 use serde_json::{Map, Value, json};
+use tdb_filters::{shuffle_bytes, unshuffle_bytes};
 
 use crate::blosc::{self, Inner, Shuffle};
 use crate::checksum::Checksum;
@@ -9,7 +12,6 @@ use crate::compressed::{
 };
 use crate::error::Problem;
 use crate::options::Version;
-use crate::shuffle::{shuffled, unshuffled};
 
 /// A codec from bytes to bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub(crate) enum PackedCodec {
     /// A block behind the number of its bytes, as numcodecs writes it.
     Lz4,
     Blosc {
-        inner: Option<Inner>,
+        inner: Inner,
         level: i32,
         shuffle: Shuffle,
         size: u8,
@@ -57,13 +59,17 @@ impl PackedCodec {
                 .and_then(|number| i32::try_from(number).ok())
                 .ok_or_else(|| Problem::damaged(format!("the {key} of codec {name} is {value}"))),
         };
+        let meaningless = |key: &str, value: &Value| {
+            Problem::damaged(format!("the {key} of codec {name} is {value}, which means nothing"))
+        };
         let sum = |kind: Checksum, at_end: bool| {
-            let at_end = match configuration.get("location").and_then(Value::as_str) {
-                Some("start") => false,
-                Some("end") => true,
-                _ => at_end,
+            let at_end = match configuration.get("location") {
+                None | Some(Value::Null) => at_end,
+                Some(Value::String(place)) if place == "start" => false,
+                Some(Value::String(place)) if place == "end" => true,
+                Some(other) => return Err(meaningless("location", other)),
             };
-            Self::Sum { kind, at_end }
+            Ok(Self::Sum { kind, at_end })
         };
         Ok(Some(match name {
             "gzip" => Self::Gzip { level: number("level", 1)? },
@@ -72,34 +78,46 @@ impl PackedCodec {
             "bz2" => Self::Bzip2 { level: number("level", 1)? },
             "lz4" => Self::Lz4,
             "blosc" => {
-                let inner = match configuration.get("cname").and_then(Value::as_str).unwrap_or("lz4") {
-                    "lz4" | "lz4hc" => Some(Inner::Lz4),
-                    "zlib" => Some(Inner::Zlib),
-                    "zstd" => Some(Inner::Zstd),
-                    "blosclz" => Some(Inner::BloscLz),
-                    _ => None,
+                let inner = match configuration.get("cname") {
+                    None | Some(Value::Null) => Inner::Lz4,
+                    Some(value) => match value.as_str() {
+                        Some("lz4" | "lz4hc") => Inner::Lz4,
+                        Some("zlib") => Inner::Zlib,
+                        Some("zstd") => Inner::Zstd,
+                        Some("blosclz") => Inner::BloscLz,
+                        Some("snappy") => return Err(Problem::unsupported("blosc with snappy is not read")),
+                        _ => return Err(meaningless("cname", value)),
+                    },
                 };
                 let shuffle = match configuration.get("shuffle") {
-                    Some(Value::String(text)) if text == "noshuffle" => Shuffle::None,
-                    Some(Value::String(text)) if text == "bitshuffle" => Shuffle::Bits,
-                    Some(Value::Number(number)) if number.as_i64() == Some(0) => Shuffle::None,
-                    Some(Value::Number(number)) if number.as_i64() == Some(2) => Shuffle::Bits,
-                    // By itself, numcodecs chooses by the size of values.
-                    Some(Value::Number(number)) if number.as_i64() == Some(-1) && size == 1 => Shuffle::Bits,
-                    _ => Shuffle::Bytes,
+                    None | Some(Value::Null) => Shuffle::Bytes,
+                    Some(value) => match (value.as_str(), value.as_i64()) {
+                        (Some("noshuffle"), _) | (_, Some(0)) => Shuffle::None,
+                        (Some("shuffle"), _) | (_, Some(1)) => Shuffle::Bytes,
+                        (Some("bitshuffle"), _) | (_, Some(2)) => Shuffle::Bits,
+                        // By itself, numcodecs chooses by the size of values.
+                        (_, Some(-1)) if size == 1 => Shuffle::Bits,
+                        (_, Some(-1)) => Shuffle::Bytes,
+                        _ => return Err(meaningless("shuffle", value)),
+                    },
                 };
-                let size = number("typesize", i32::try_from(size).unwrap_or(1))?;
-                let size = u8::try_from(size).unwrap_or(1);
-                Self::Blosc { inner, level: number("clevel", 5)?, shuffle, size }
+                let within = |key: &str, usual: i32, range: RangeInclusive<i32>| {
+                    let found = number(key, usual)?;
+                    range.contains(&found).then_some(found).ok_or_else(|| meaningless(key, &json!(found)))
+                };
+                let own = within("typesize", i32::try_from(size).unwrap_or(1), 1..=i32::MAX)?;
+                // So does blosc itself where values are longer than its format can say.
+                let size = u8::try_from(own).unwrap_or(1);
+                Self::Blosc { inner, level: within("clevel", 5, 0..=9)?, shuffle, size }
             }
             "shuffle" => {
                 let size = usize::try_from(number("elementsize", 4)?).ok().filter(|size| *size > 0);
                 Self::Shuffle { size: size.ok_or_else(|| Problem::damaged("the codec shuffle has no size"))? }
             }
-            "crc32c" => sum(Checksum::Crc32c, true),
-            "crc32" => sum(Checksum::Crc32, false),
-            "adler32" => sum(Checksum::Adler32, false),
-            "fletcher32" => sum(Checksum::Fletcher32, true),
+            "crc32c" => sum(Checksum::Crc32c, true)?,
+            "crc32" => sum(Checksum::Crc32, false)?,
+            "adler32" => sum(Checksum::Adler32, false)?,
+            "fletcher32" => sum(Checksum::Fletcher32, true)?,
             _ => return Ok(None),
         }))
     }
@@ -131,7 +149,7 @@ impl PackedCodec {
             Self::Shuffle { size } => {
                 limit.check(stored.len())?;
                 let mut out = Vec::with_capacity(stored.len());
-                unshuffled(&stored, *size, &mut out);
+                unshuffle_bytes(*size, &stored, &mut out);
                 Ok(out)
             }
             Self::Sum { kind, at_end } => {
@@ -164,10 +182,10 @@ impl PackedCodec {
             Self::Lz4 => ("numcodecs.lz4", json!({"acceleration": 1})),
             Self::Blosc { inner, level, shuffle, size } => {
                 let cname = match inner {
-                    Some(Inner::Lz4) => "lz4",
-                    Some(Inner::Zlib) => "zlib",
-                    Some(Inner::BloscLz) => "blosclz",
-                    _ => "zstd",
+                    Inner::Lz4 => "lz4",
+                    Inner::Zlib => "zlib",
+                    Inner::Zstd => "zstd",
+                    Inner::BloscLz => "blosclz",
                 };
                 let (number, word) = match shuffle {
                     Shuffle::None => (0, "noshuffle"),
@@ -210,11 +228,11 @@ impl PackedCodec {
                 Ok([&len.to_le_bytes()[..], &to_lz4_block(bytes)?].concat())
             }
             Self::Blosc { inner, level, shuffle, size } => {
-                blosc::encode(bytes, inner.unwrap_or(Inner::Zstd), *level, *shuffle, *size)
+                blosc::encode(bytes, *inner, *level, *shuffle, *size)
             }
             Self::Shuffle { size } => {
                 let mut out = Vec::with_capacity(bytes.len());
-                shuffled(bytes, *size, &mut out);
+                shuffle_bytes(*size, bytes, &mut out);
                 Ok(out)
             }
             Self::Sum { kind, at_end } => {
@@ -277,5 +295,35 @@ mod tests {
         assert!(PackedCodec::parse("gzip", wrong.as_object().unwrap(), 4).is_err());
         let wrong = json!({"elementsize": 0});
         assert!(PackedCodec::parse("shuffle", wrong.as_object().unwrap(), 4).is_err());
+    }
+
+    #[test]
+    fn words_that_mean_nothing_are_refused_by_name() {
+        let cases = [
+            ("crc32", "location", json!("middle")),
+            ("crc32c", "location", json!(1)),
+            ("blosc", "cname", json!("lz5")),
+            ("blosc", "cname", json!(1)),
+            ("blosc", "cname", json!("snappy")),
+            ("blosc", "shuffle", json!("sometimes")),
+            ("blosc", "shuffle", json!(3)),
+            ("blosc", "shuffle", json!(true)),
+            ("blosc", "typesize", json!(0)),
+            ("blosc", "typesize", json!("4")),
+            ("blosc", "clevel", json!(10)),
+        ];
+        for (name, key, value) in cases {
+            let mut configuration = Map::new();
+            configuration.insert(key.to_owned(), value.clone());
+            let refused = PackedCodec::parse(name, &configuration, 4).unwrap_err().to_string();
+            let named = if value == "snappy" { "snappy" } else { key };
+            assert!(refused.contains(named) && refused.contains(name), "{name} {key} {value}: {refused}");
+        }
+        let auto = |size: usize| {
+            let configuration = json!({"shuffle": -1});
+            PackedCodec::parse("blosc", configuration.as_object().unwrap(), size).unwrap().unwrap()
+        };
+        assert!(matches!(auto(1), PackedCodec::Blosc { shuffle: Shuffle::Bits, .. }));
+        assert!(matches!(auto(4), PackedCodec::Blosc { shuffle: Shuffle::Bytes, size: 4, .. }));
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn for_each_run(
 }
 
 /// The distance of neighbours along each axis.
-fn strides(lengths: &[usize]) -> Option<Vec<usize>> {
+pub(crate) fn strides(lengths: &[usize]) -> Option<Vec<usize>> {
     let mut step = 1usize;
     let mut steps = Vec::with_capacity(lengths.len());
     for length in lengths.iter().rev() {

@@ -1,29 +1,5 @@
-//! Bytes, and bits, of values sorted by their places in the values.
-
-/// All first bytes of values, then all second ones, and so on; what is no whole value stays.
-pub(crate) fn shuffled(bytes: &[u8], size: usize, out: &mut Vec<u8>) {
-    let whole = bytes.len() / size * size;
-    let (values, rest) = bytes.split_at_checked(whole).unwrap_or((bytes, &[]));
-    for place in 0..size {
-        out.extend(values.iter().skip(place).step_by(size));
-    }
-    out.extend_from_slice(rest);
-}
-
-/// The inverse of [`shuffled`].
-pub(crate) fn unshuffled(bytes: &[u8], size: usize, out: &mut Vec<u8>) {
-    let count = bytes.len() / size;
-    let (values, rest) = bytes.split_at_checked(count * size).unwrap_or((bytes, &[]));
-    let start = out.len();
-    out.resize(start + values.len(), 0);
-    if count > 0 {
-        for (place, column) in values.chunks_exact(count).enumerate() {
-            let targets = out.iter_mut().skip(start + place).step_by(size);
-            targets.zip(column).for_each(|(target, byte)| *target = *byte);
-        }
-    }
-    out.extend_from_slice(rest);
-}
+//! Bits of values sorted by their places in the values, as blosc does it: over a whole block. (The
+//! filter bitshuffle of arrays does it for 8 KiB at a time.)
 
 /// All first bits of values, the lowest first, then all second ones, and so on, in bytes of which
 /// the lowest bit comes first. Only a number of values that is a multiple of eight is shuffled.
@@ -74,9 +50,6 @@ mod tests {
 
     #[test]
     fn what_was_shuffled_comes_back() {
-        let mut out = Vec::new();
-        shuffled(&[1, 2, 3, 4, 5, 6, 7], 3, &mut out);
-        assert_eq!(out, [1, 4, 2, 5, 3, 6, 7]);
         let mut bits = Vec::new();
         // Of eight values, the first has its lowest bit and the last its highest.
         bitshuffled(&[1, 0, 0, 0, 0, 0, 0, 128], 1, &mut bits);
@@ -88,13 +61,9 @@ mod tests {
             for len in [0, 5, 8, 64, 65, 240] {
                 let input: Vec<u8> = (0..len).map(|at: u8| at.wrapping_mul(37)).collect();
                 let (mut there, mut back) = (Vec::new(), b"x".to_vec());
-                shuffled(&input, size, &mut there);
-                unshuffled(&there, size, &mut back);
-                assert_eq!(back[1..], input, "{size} {len}");
-                let (mut there, mut back) = (Vec::new(), b"x".to_vec());
                 bitshuffled(&input, size, &mut there);
                 bitunshuffled(&there, size, &mut back);
-                assert_eq!(back[1..], input, "{size} {len} bits");
+                assert_eq!(back[1..], input, "{size} {len}");
             }
         }
     }

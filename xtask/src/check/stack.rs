@@ -144,7 +144,7 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ("tdb-text", &["tdb-codec", "tdb-filters", "tdb-schema", "tdb-fragment", FACADE]),
     ("tdb-zarr", &["tdb-cells", FACADE, "tdb-text"]),
     ("tdb-soma", &[FACADE]),
-    ("tdb-zarr-files", &[FACADE, "tdb-text", "tdb-zarr"]),
+    ("tdb-zarr-files", &["tdb-filters", FACADE, "tdb-text", "tdb-zarr"]),
     // The threads of the engine convert columns, too.
     ("tdb-arrow", &["tdb-cells", FACADE]),
     ("tdb-convert", &[FACADE, "tdb-arrow"]),

@@ -419,6 +419,7 @@ pub(super) const LAYERS: &[Layers] = &[
             // Codecs, from what is in a file to cells.
             "element",
             "fill",
+            "transpose",
             "arrays",
             "checksum",
             "shuffle",
@@ -431,11 +432,14 @@ pub(super) const LAYERS: &[Layers] = &[
             // What is in a folder.
             "folder",
             "document",
+            "boxes",
             "chunks",
             // Arrays of it, and folders of arrays.
             "metadata",
-            "boxes",
             "runs",
+            "room",
+            "tiles",
+            "target",
             "slab",
             "import",
             "tree",
