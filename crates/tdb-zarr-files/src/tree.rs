@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tdb_array::group::{GroupMember, ObjectType};
 use tdb_array::schema::ArraySchema;
-use tdb_array::storage::{Below, WriteStorage};
-use tdb_array::write::NewArray;
+use tdb_array::storage::{Below, StorageLock, TEMPORARY, WriteStorage};
+use tdb_array::write::{FilledArray, is_vacant};
 
 use crate::document::{Node, open};
 use crate::error::{Error, Problem, Result};
@@ -64,10 +64,12 @@ struct Planned {
 }
 
 /// Makes arrays and groups of a Zarr folder: of an array one array, of a group a group with all
-/// that is below it. `place` has the storage of a path in the hierarchy; the root's is empty.
+/// that is below it. `place` has the storage of a path in the hierarchy; the root's is empty. Each
+/// storage has a lock of its own, if it has one.
 ///
 /// All documents are read before anything is written. Nobody sees an array before all are complete;
-/// if anything fails, what was written is removed again.
+/// if anything fails, what was written is removed again. An array is replaced only after all chunks
+/// of the new one were decoded ([`WriteOptions::replace`](tdb_array::WriteOptions::replace)).
 ///
 /// # Errors
 /// Something that arrays do not have, or that is damaged, by the path of its file; errors of
@@ -80,24 +82,21 @@ pub fn import(
     let folder = Folder::new(folder);
     let planned = Planned::new(&folder, options)?;
     let at = |path: &str| place(path).map_err(|error| folder.error(path, Problem::Io(error)));
-    // A group may not be made where there is something already.
-    if let Some(root) = planned.groups.last() {
-        let storage = at(&root.path)?;
-        let place = storage.describe("");
-        if !is_free(&storage, "", 0).map_err(|error| Problem::Io(error).at(&place))? {
-            return Err(Error::Exists { path: place });
-        }
-    }
     let all = planned.arrays.iter().fold(0u64, |all, plan| all.saturating_add(plan.cells));
-    let made = Made { planned: &planned, at: &at, is_complete: false };
-    let (mut done, mut begun) = (0u64, Vec::new());
+    let mut made = Made::begin(&planned, &at)?;
+    let mut done = 0u64;
     for plan in &planned.arrays {
-        let array = plan.begin(at(&plan.path)?, options)?;
+        let storage = at(&plan.path)?;
+        if options.write.replaces() && !is_vacant(&storage).map_err(|error| io_at(&storage, error))? {
+            plan.check(&folder, options)?;
+        }
+        let array = plan.begin(storage, options)?;
         plan.write(&folder, array.writer(), options, (done, all))?;
         done = done.saturating_add(plan.cells);
-        begun.push(array);
+        // Of thousands of arrays, none has an open file.
+        made.filled.push((plan.path.as_str(), array.into_filled()));
     }
-    made.finish(begun, options)?;
+    made.finish(options)?;
     let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
     let notes: Vec<Note> = planned.arrays.iter().flat_map(|plan| plan.notes.clone()).collect();
     Ok(Imported {
@@ -117,6 +116,11 @@ pub fn schemas(folder: &Path, options: &ImportOptions) -> Result<Vec<(String, Ar
     Ok(planned.arrays.into_iter().map(|plan| (plan.path, plan.schema)).collect())
 }
 
+/// An error of a storage.
+fn io_at(storage: &Arc<dyn WriteStorage>, error: io::Error) -> Error {
+    Problem::Io(error).at(storage.describe(""))
+}
+
 /// Whether there is nothing at a place but what imports left that were killed.
 fn is_free(storage: &Arc<dyn WriteStorage>, path: &str, depth: usize) -> io::Result<bool> {
     let names = match storage.list(path) {
@@ -124,15 +128,28 @@ fn is_free(storage: &Arc<dyn WriteStorage>, path: &str, depth: usize) -> io::Res
         names => names?,
     };
     let below = Below::new(Arc::clone(storage), path);
-    if names.is_empty() || tdb_array::write::is_vacant(if path.is_empty() { storage } else { &below })? {
+    if is_vacant(if path.is_empty() { storage } else { &below })? {
         return Ok(true);
     }
-    for entry in names {
+    // The file of a lock says nothing.
+    for entry in names.into_iter().filter(|entry| !entry.name.starts_with(TEMPORARY)) {
         if !entry.is_folder || depth > MAX_DEPTH || !is_free(storage, &join(path, &entry.name), depth + 1)? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+fn refuse_taken(storage: &Arc<dyn WriteStorage>) -> Result<()> {
+    if is_free(storage, "", 0).map_err(|error| io_at(storage, error))? {
+        return Ok(());
+    }
+    Err(Error::Exists { path: storage.describe("") })
+}
+
+/// Whether there is no folder at a place.
+fn is_absent(storage: &dyn WriteStorage) -> bool {
+    storage.list("").is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 impl Planned {
@@ -178,20 +195,60 @@ impl Planned {
     }
 }
 
-/// What is being made. If it is not completed, it is removed again.
+/// What is being made. If it is not completed, it is removed again, and nothing else is.
 struct Made<'a> {
     planned: &'a Planned,
     at: &'a dyn Fn(&str) -> Result<Arc<dyn WriteStorage>>,
+    /// Arrays that nobody sees yet, by their paths.
+    filled: Vec<(&'a str, FilledArray)>,
+    /// Arrays and groups that this process has made, by their paths: those inside of others first.
+    finished: Vec<&'a str>,
+    /// Groups that had no folder before.
+    absent: Vec<&'a str>,
     is_complete: bool,
+    /// That of the root, if it is a group: two imports into one take turns.
+    _lock: StorageLock,
 }
 
-impl Made<'_> {
+impl<'a> Made<'a> {
+    /// Begins with nothing. A group may not be made where there is something already.
+    fn begin(planned: &'a Planned, at: &'a dyn Fn(&str) -> Result<Arc<dyn WriteStorage>>) -> Result<Self> {
+        let (mut absent, mut lock) = (Vec::new(), StorageLock::none());
+        let root = planned.groups.last().map(|root| at(&root.path)).transpose()?;
+        if let Some(storage) = &root {
+            refuse_taken(storage)?;
+            for group in &planned.groups {
+                if is_absent(&*at(&group.path)?) {
+                    absent.push(group.path.as_str());
+                }
+            }
+            let failed = |error| io_at(storage, error);
+            lock = loop {
+                storage.create_folder("").map_err(failed)?;
+                let lock = storage.lock().map_err(failed)?;
+                // An import that failed may have removed the folder of which this is the lock.
+                if !storage.has_folders() || !is_absent(&**storage) {
+                    break lock;
+                }
+            };
+        }
+        let (filled, finished) = (Vec::new(), Vec::new());
+        let made = Self { planned, at, filled, finished, absent, is_complete: false, _lock: lock };
+        // Whoever had the lock before may have made it.
+        root.as_ref().map_or(Ok(()), refuse_taken)?;
+        Ok(made)
+    }
+
     /// Lets readers see the arrays, and puts them into groups.
-    fn finish(mut self, begun: Vec<NewArray>, options: &ImportOptions) -> Result<()> {
-        begun.into_iter().try_for_each(NewArray::finish)?;
+    fn finish(mut self, options: &ImportOptions) -> Result<()> {
+        for (path, array) in core::mem::take(&mut self.filled) {
+            array.finish()?;
+            self.finished.push(path);
+        }
         for group in &self.planned.groups {
             let storage = (self.at)(&group.path)?;
             options.write.clone().create_group_storage(&*storage)?;
+            self.finished.push(&group.path);
             let mut writer = options.write.clone().open_group_storage(storage)?;
             for (name, is_group) in &group.members {
                 let kind = if *is_group { ObjectType::Group } else { ObjectType::Array };
@@ -207,33 +264,41 @@ impl Made<'_> {
 
 impl Drop for Made<'_> {
     fn drop(&mut self) {
-        // A single array removes itself. Of a group, nothing was there before.
-        if self.is_complete || self.planned.groups.is_empty() {
+        // Those that are not finished remove themselves.
+        self.filled.clear();
+        if self.is_complete {
             return;
         }
-        let arrays = self.planned.arrays.iter().map(|plan| plan.path.as_str());
-        let groups = self.planned.groups.iter().map(|group| group.path.as_str());
-        for path in arrays.chain(groups) {
+        // What cannot be removed stays, and is in the way of the next import.
+        for path in &self.finished {
             if let Ok(storage) = (self.at)(path) {
-                // If it cannot be removed, it stays, and is in the way of the next import.
-                let _ = remove(&*storage, "", 0);
+                let _ = remove_object(&*storage);
+            }
+        }
+        for path in &self.absent {
+            if let Ok(storage) = (self.at)(path) {
+                let _ = remove_if_empty(&*storage);
             }
         }
     }
 }
 
-/// Removes all that is in a folder, and the folder.
-fn remove(storage: &dyn WriteStorage, folder: &str, depth: usize) -> io::Result<()> {
-    if depth > MAX_DEPTH {
-        return Ok(());
-    }
-    for entry in storage.list(folder)? {
-        let path = join(folder, &entry.name);
+/// Removes an array or a group: what has a name that begins as those of the format do.
+fn remove_object(storage: &dyn WriteStorage) -> io::Result<()> {
+    for entry in storage.list("")?.iter().filter(|entry| entry.name.starts_with("__")) {
         if entry.is_folder {
-            remove(storage, &path, depth + 1)?;
+            storage.remove_folder(&entry.name)?;
         } else {
-            storage.remove_file(&path)?;
+            storage.remove_file(&entry.name)?;
         }
     }
-    storage.remove_folder(folder)
+    remove_if_empty(storage)
+}
+
+/// Removes a folder in which there is nothing but the file of a lock.
+fn remove_if_empty(storage: &dyn WriteStorage) -> io::Result<()> {
+    if storage.list("")?.iter().all(|entry| entry.name.starts_with(TEMPORARY) && !entry.is_folder) {
+        storage.remove_folder("")?;
+    }
+    Ok(())
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tdb_array::group::{LocalPlaces, Places};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
 use tdb_array::storage::{LocalStorage, WriteStorage};
+use tdb_array::write::MetadataChanges;
 use tdb_array::{Array, OpenOptions, WriteColumn, WriteOptions};
 use tdb_zarr_files::{
     ExportOptions, ImportOptions, Imported, Kind, Version, export, export_group, import, kind, schemas,
@@ -225,6 +226,40 @@ fn texts_of_any_length_come_whole() {
     }
 }
 
+/// Texts of a chunk as numcodecs stores them.
+fn texts(texts: &[&str]) -> Vec<u8> {
+    let len = |len: usize| u32::try_from(len).unwrap().to_le_bytes();
+    let cells = texts.iter().flat_map(|text| [&len(text.len())[..], text.as_bytes()].concat());
+    len(texts.len()).into_iter().chain(cells).collect()
+}
+
+fn strings(path: &Path) -> Vec<String> {
+    let cells = Array::open(path).unwrap().read().collect().unwrap();
+    let column = cells.field("values").unwrap();
+    let text = |at: usize| String::from_utf8(column.cell(at).unwrap().to_vec()).unwrap();
+    (0..cells.len()).map(text).collect()
+}
+
+#[test]
+fn texts_of_order_f_are_the_cells_that_zarr_python_reads() {
+    let scratch = Scratch::new("order-f");
+    let folder = scratch.at("x.zarr");
+    let document = json!({
+        "zarr_format": 2, "shape": [3, 4], "chunks": [2, 3], "dtype": "|O", "order": "F", "fill_value": "-",
+        "filters": [{"id": "vlen-utf8"}], "compressor": null,
+    });
+    put(folder.join(".zarray"), document.to_string());
+    // What zarr 2.18.7 and 3.1.6 write for the texts "0" to "11" in row-major order.
+    put(folder.join("0.0"), texts(&["0", "4", "1", "5", "2", "6"]));
+    put(folder.join("0.1"), texts(&["3", "7", "", "", "", ""]));
+    put(folder.join("1.1"), texts(&["11", "", "", "", "", ""]));
+    for threads in [1, 3] {
+        let target = scratch.at(&format!("x{threads}"));
+        to(&target, &folder, &ImportOptions::new().threads(threads)).unwrap();
+        assert_eq!(strings(&target), ["0", "1", "2", "3", "4", "5", "6", "7", "-", "-", "-", "11"]);
+    }
+}
+
 #[test]
 fn texts_that_are_longer_than_the_memory_are_refused() {
     let scratch = Scratch::new("long");
@@ -241,8 +276,153 @@ fn texts_that_are_longer_than_the_memory_are_refused() {
     assert_eq!(to(&scratch.at("x"), &folder, &options).unwrap().cells, 2);
     let small = ImportOptions::new().memory(2 << 20);
     let error = to(&scratch.at("y"), &folder, &small).unwrap_err().to_string();
-    assert!(error.contains("c/0") && error.contains("at most"), "{error}");
+    assert!(error.contains("c/0") && error.contains("more than the 349525 bytes"), "{error}");
     assert!(!scratch.at("y").exists());
+}
+
+#[test]
+fn chunks_that_a_shard_does_not_have_are_not_written() {
+    let scratch = Scratch::new("absent");
+    let folder = scratch.at("x.zarr");
+    let mut sharded = document(&[14], &[4]);
+    sharded["codecs"] = json!([{"name": "sharding_indexed", "configuration": {
+        "chunk_shape": [1], "codecs": ["bytes"], "index_codecs": ["bytes"], "index_location": "end",
+    }}]);
+    put(folder.join("zarr.json"), sharded.to_string());
+    let shard = |there: [bool; 4]| -> Vec<u8> {
+        let entries = there.iter().flat_map(|there| if *there { [0, 4] } else { [u64::MAX; 2] });
+        bytes(&[7]).into_iter().chain(entries.flat_map(u64::to_le_bytes)).collect()
+    };
+    put(folder.join("c/0"), shard([true; 4]));
+    put(folder.join("c/1"), shard([true, false, false, true]));
+    put(folder.join("c/2"), shard([false; 4]));
+    // Of the last one, two chunks are outside of the array, and one of these is there.
+    put(folder.join("c/3"), shard([false, true, true, false]));
+    let found = imported(&scratch.at("x"), &folder).unwrap();
+    assert_eq!(found.cells, 4 + 2 + 1);
+    assert_eq!(values(&scratch.at("x")), [7, 7, 7, 7, 7, -1, -1, 7, -1, -1, -1, -1, -1, 7]);
+    let exported =
+        export(&Array::open(scratch.at("x")).unwrap(), &scratch.at("y.zarr"), &ExportOptions::new());
+    assert_eq!(exported.unwrap().chunks, 7);
+    // Nothing at all.
+    for shard in 0..4 {
+        put(folder.join(format!("c/{shard}")), [0xff; 64]);
+    }
+    assert_eq!(imported(&scratch.at("z"), &folder).unwrap().cells, 0);
+}
+
+#[test]
+fn attributes_that_contradict_each_other_are_all_exported() {
+    let scratch = Scratch::new("attributes");
+    let schema = ArraySchema::dense()
+        .dimension(Dimension::new("x", 0i64..=3).with_tile(2i64))
+        .attribute(Attribute::of::<i32>("a"))
+        .build()
+        .unwrap();
+    WriteOptions::new().create(scratch.at("x"), &schema).unwrap();
+    let export_as = |version: Version, own: &str| -> PathBuf {
+        let changes = MetadataChanges::new().put_text("units", "K").put_text("__tiledb_attr.a.units", own);
+        WriteOptions::new().open(scratch.at("x")).unwrap().write_metadata(&changes).unwrap();
+        let folder = scratch.at("x.zarr");
+        let options = ExportOptions::new().version(version).replace();
+        export(&Array::open(scratch.at("x")).unwrap(), &folder, &options).unwrap();
+        folder
+    };
+    let read = |path: PathBuf| -> Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };
+    let folder = export_as(Version::V3, "m");
+    assert_eq!(read(folder.join("zarr.json"))["attributes"]["units"], "K");
+    assert_eq!(read(folder.join("a/zarr.json"))["attributes"]["units"], "m");
+    let folder = export_as(Version::V2, "m");
+    assert_eq!(read(folder.join(".zattrs"))["units"], "K");
+    assert_eq!(read(folder.join("a/.zattrs"))["units"], "m");
+    let folder = export_as(Version::V3, "K");
+    assert_eq!(read(folder.join("zarr.json"))["node_type"], "array");
+}
+
+#[test]
+fn an_array_is_replaced_once_all_chunks_were_decoded() {
+    let scratch = Scratch::new("replaced");
+    let folder = scratch.at("x.zarr");
+    put(folder.join("zarr.json"), document(&[4], &[2]).to_string());
+    put(folder.join("c/0"), bytes(&[1, 2]));
+    imported(&scratch.at("x"), &folder).unwrap();
+    let replace = ImportOptions::new().write(WriteOptions::new().replace());
+    put(folder.join("c/0"), bytes(&[3, 4]));
+    put(folder.join("c/1"), b"short");
+    assert!(to(&scratch.at("x"), &folder, &replace).unwrap_err().to_string().contains("c/1"));
+    assert_eq!(values(&scratch.at("x")), [1, 2, -1, -1]);
+    put(folder.join("c/1"), bytes(&[5, 6]));
+    assert!(imported(&scratch.at("x"), &folder).is_err());
+    assert_eq!(values(&scratch.at("x")), [1, 2, -1, -1]);
+    to(&scratch.at("x"), &folder, &replace).unwrap();
+    assert_eq!(values(&scratch.at("x")), [3, 4, 5, 6]);
+}
+
+/// A group of so many arrays of one chunk.
+fn group(folder: &Path, arrays: usize) {
+    put(folder.join("zarr.json"), json!({"zarr_format": 3, "node_type": "group"}).to_string());
+    for number in 0..arrays {
+        let array = folder.join(format!("a{number}"));
+        put(array.join("zarr.json"), document(&[2], &[2]).to_string());
+        put(array.join("c/0"), bytes(&[1, 2]));
+    }
+}
+
+#[test]
+fn a_second_import_of_a_group_takes_nothing_away_from_the_first() {
+    let scratch = Scratch::new("second");
+    let (folder, target) = (scratch.at("x.zarr"), scratch.at("x"));
+    group(&folder, 2);
+    // The second one begins when the first has written an array, and waits for it.
+    let second = Arc::new(Mutex::new(None));
+    let (begun, from, into) = (second.clone(), folder.clone(), target.clone());
+    let options = ImportOptions::new().on_progress(move |_, _| {
+        let (from, into) = (from.clone(), into.clone());
+        begun.lock().unwrap().get_or_insert_with(|| {
+            let thread = std::thread::spawn(move || imported(&into, &from).map(drop));
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            thread
+        });
+    });
+    to(&target, &folder, &options).unwrap();
+    let second = second.lock().unwrap().take().unwrap().join().unwrap();
+    assert!(second.unwrap_err().to_string().contains("something here already"));
+    assert_eq!((values(&target.join("a0")), values(&target.join("a1"))), (vec![1, 2], vec![1, 2]));
+    // An array that somebody else has made meanwhile is nobody's to remove.
+    let (other, theirs) = (scratch.at("y"), scratch.at("y/a1"));
+    let schema = schemas(&folder.join("a0"), &ImportOptions::new()).unwrap().remove(0).1;
+    let options = ImportOptions::new().on_progress(move |_, _| {
+        let _ = WriteOptions::new().create(&theirs, &schema);
+    });
+    assert!(to(&other, &folder, &options).is_err());
+    assert!(Array::open(other.join("a1")).is_ok() && !other.join("a0").exists());
+    // Nor is a file.
+    let (other, theirs) = (scratch.at("z"), scratch.at("z/notes.txt"));
+    fs::create_dir(&other).unwrap();
+    fs::write(folder.join("a1/c/0"), b"short").unwrap();
+    let options = ImportOptions::new().on_progress(move |_, _| fs::write(&theirs, b"notes").unwrap());
+    assert!(to(&other, &folder, &options).is_err());
+    let left: Vec<_> = fs::read_dir(&other).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["notes.txt"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_import_of_many_arrays_has_few_open_files() {
+    let scratch = Scratch::new("many");
+    let (folder, target) = (scratch.at("x.zarr"), scratch.at("x"));
+    group(&folder, 40);
+    let most = Arc::new(Mutex::new(0));
+    let (seen, within) = (most.clone(), target.clone());
+    let options = ImportOptions::new().on_progress(move |_, _| {
+        let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(Result::ok);
+        let open = open.filter(|file| fs::read_link(file.path()).is_ok_and(|path| path.starts_with(&within)));
+        let mut most = seen.lock().unwrap();
+        *most = open.count().max(*most);
+    });
+    assert_eq!(to(&target, &folder, &options).unwrap().arrays, 40);
+    assert!((1..10).contains(&*most.lock().unwrap()), "{most:?}");
+    assert_eq!(values(&target.join("a39")), [1, 2]);
 }
 
 #[test]

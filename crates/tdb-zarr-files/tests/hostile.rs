@@ -60,6 +60,26 @@ fn shapes_and_chunks_of_any_size_are_only_numbers() {
     // Of a very large array with few chunks, nothing is made but these.
     put(root.join("zarr.json"), document(&json!([1u64 << 60]), &json!([1000]), json!(["bytes"])).to_string());
     assert_eq!(schemas(&root, &ImportOptions::new()).unwrap().len(), 1);
+    // Texts that are empty are all written, but not so many.
+    let mut texts = document(&json!([1u64 << 39]), &json!([1u64 << 19]), json!(["vlen-utf8"]));
+    (texts["data_type"], texts["fill_value"]) = (json!("string"), json!(""));
+    put(root.join("zarr.json"), texts.to_string());
+    let error = refused(&root);
+    assert!(error.contains("there are 1048576 chunks of texts"), "{error}");
+    texts["shape"] = json!([1u64 << 38]);
+    put(root.join("zarr.json"), texts.to_string());
+    let error = refused(&root);
+    assert!(error.contains("there are 274877906944 texts, of which at most 0"), "{error}");
+    // A cell of a length that is only a number.
+    let long = json!({
+        "zarr_format": 2, "shape": [1], "chunks": [1], "dtype": "<U4294967295", "order": "C", "fill_value": null,
+        "filters": null, "compressor": null,
+    });
+    fs::remove_file(root.join("zarr.json")).unwrap();
+    put(root.join(".zarray"), long.to_string());
+    let error = refused(&root);
+    assert!(error.contains("<U4294967295"), "{error}");
+    fs::remove_file(root.join(".zarray")).unwrap();
     // An index of as many chunks as memory does not have.
     let codecs = json!([{"name": "sharding_indexed", "configuration": {
         "chunk_shape": [1], "codecs": ["bytes"], "index_codecs": ["bytes"],

@@ -64,10 +64,12 @@ impl ExportArgs {
         if self.zarr.is_some() {
             return Err(Failure::Usage(format!("{}: --zarr is only for Zarr folders", self.file.display())));
         }
-        let given = self.format.map(|format| match format {
-            ExportFormat::Parquet => Format::Parquet,
-            ExportFormat::Arrow => Format::Arrow,
-            ExportFormat::Arrows | ExportFormat::Zarr => Format::ArrowStream,
+        let given = self.format.and_then(|format| match format {
+            ExportFormat::Parquet => Some(Format::Parquet),
+            ExportFormat::Arrow => Some(Format::Arrow),
+            ExportFormat::Arrows => Some(Format::ArrowStream),
+            // That is a folder, not a file.
+            ExportFormat::Zarr => None,
         });
         let stream = is_standard_output(&self.file).then_some(Format::ArrowStream);
         given.or(stream).or_else(|| of_name(&self.file)).ok_or_else(|| {

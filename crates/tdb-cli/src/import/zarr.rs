@@ -39,6 +39,7 @@ pub(super) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: 
         return Ok(());
     }
     let write = args.change.options()?;
+    // What is wrong in the folder is found before the array that is there is removed.
     options = options.write(if args.force { write.replace() } else { write });
     let meter = Arc::new(args.progress.bar("writing cells", Unit::Cells, Some(0)));
     let shown = Arc::clone(&meter);
