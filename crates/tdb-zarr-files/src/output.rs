@@ -1,26 +1,34 @@
 //! A folder that is being written: it gets its name once it is complete.
+//!
+//! Beside a folder `x` are, while it is written, `.x.tdb-lock`, which the process has locked, and
+//! `.x.tdb-part`, which becomes `x`. What is replaced is called `.x.tdb-old` until it is removed. If
+//! the process is killed, the next one that writes `x` finds them: the part is removed, and so is
+//! the old folder if `x` is there; if `x` is not, the old one is `x` again.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Problem, Result};
 use crate::tree::kind;
 
-/// The file that says that a process still writes a folder.
-const LOCK: &str = ".lock";
-
-/// A folder that is removed again if it is not finished. If the process is killed, the next one
-/// that writes a folder of the same name removes it.
+/// A folder that is removed again if it is not finished.
 #[derive(Debug)]
 pub(crate) struct Output {
     target: PathBuf,
     part: PathBuf,
     replace: bool,
-    /// Locked for as long as the folder is written.
-    _lock: File,
     finished: bool,
+    /// Held for as long as the folder is written.
+    _lock: NameLock,
+}
+
+/// The lock of a name, so that one process at a time writes a folder of it.
+#[derive(Debug)]
+struct NameLock {
+    path: PathBuf,
+    file: File,
 }
 
 /// A name beside a path.
@@ -32,40 +40,97 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// An error about a path.
-fn at(path: &Path) -> impl Fn(io::Error) -> Error {
+fn at(path: &Path) -> impl Fn(io::Error) -> Error + use<> {
     let path = path.display().to_string();
     move |error| Problem::Io(error).at(path.clone())
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Removes what a path leads to, if there is something.
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+impl NameLock {
+    fn new(target: &Path) -> Result<Self> {
+        let path = beside(target, ".tdb-lock");
+        let refused = |what: String| Err(Problem::unsupported(what).at(target.display().to_string()));
+        loop {
+            let open = |options: &mut OpenOptions| options.write(true).open(&path);
+            let (file, is_new) = match open(OpenOptions::new().create_new(true)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    (open(OpenOptions::new().create(true).truncate(false)), false)
+                }
+                opened => (opened, true),
+            };
+            let file = file.map_err(at(target))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return refused("another process writes this folder now".to_owned());
+                }
+                // Where a file system has no locks, the file itself is one.
+                Err(TryLockError::Error(_)) if is_new => {}
+                Err(TryLockError::Error(_)) => {
+                    let path = path.display();
+                    return refused(format!(
+                        "another process writes this folder now, or was killed: then remove {path}"
+                    ));
+                }
+            }
+            // Whoever had it before has removed the file; what is locked may be no file of a name.
+            if is_same(&file, &path) {
+                return Ok(Self { path, file });
+            }
+        }
+    }
+}
+
+/// Whether an open file has this name still.
+#[cfg(unix)]
+fn is_same(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let identity = |found: fs::Metadata| (found.dev(), found.ino());
+    file.metadata().ok().map(identity) == path.symlink_metadata().ok().map(identity)
+}
+
+/// Elsewhere the file stays.
+#[cfg(not(unix))]
+fn is_same(_: &File, _: &Path) -> bool {
+    true
+}
+
+impl Drop for NameLock {
+    fn drop(&mut self) {
+        // While it is locked, so that nobody locks a file that is gone and goes on.
+        if cfg!(unix) {
+            let _ = fs::remove_file(&self.path);
+        }
+        let _ = self.file.unlock();
+    }
 }
 
 impl Output {
     /// Begins a folder. What is there is replaced only if it is one of Zarr.
     pub(crate) fn begin(target: &Path, replace: bool) -> Result<Self> {
-        let shown = || target.display().to_string();
         if target.file_name().is_none() {
-            return Err(Problem::unsupported("this is no name of a new folder").at(shown()));
+            let what = "this is no name of a new folder";
+            return Err(Problem::unsupported(what).at(target.display().to_string()));
         }
-        if target.symlink_metadata().is_ok() {
-            if !replace {
-                return Err(Error::Exists { path: shown() });
-            }
-            if kind(target).is_none() {
-                return Err(Problem::unsupported("this is no Zarr folder, and is not replaced").at(shown()));
-            }
-        }
-        let part = beside(target, ".part");
-        loop {
-            match fs::create_dir(&part) {
-                Ok(()) => break,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    remove_leftover(&part, &shown())?;
-                }
-                Err(error) => return Err(at(target)(error)),
-            }
-        }
-        let lock = File::create(part.join(LOCK)).map_err(at(&part))?;
-        // Locks that a file system does not have leave a folder for good if the process is killed.
-        let _ = lock.try_lock();
-        Ok(Self { target: target.to_owned(), part, replace, _lock: lock, finished: false })
+        let lock = NameLock::new(target)?;
+        restore(target)?;
+        refuse_taken(target, replace)?;
+        let part = beside(target, ".tdb-part");
+        remove(&part)?;
+        fs::create_dir(&part).map_err(at(target))?;
+        Ok(Self { target: target.to_owned(), part, replace, finished: false, _lock: lock })
     }
 
     /// Writes a file, whose name may have slashes.
@@ -88,23 +153,20 @@ impl Output {
     /// Gives the folder its name.
     pub(crate) fn finish(mut self) -> Result<()> {
         let failed = at(&self.target);
-        fs::remove_file(self.part.join(LOCK)).map_err(&failed)?;
-        let old = beside(&self.target, ".old");
-        let replaces = self.target.symlink_metadata().is_ok();
+        // Another program may have made something meanwhile.
+        refuse_taken(&self.target, self.replace)?;
+        let old = beside(&self.target, ".tdb-old");
+        let replaces = is_there(&self.target);
         if replaces {
-            if !self.replace {
-                return Err(Error::Exists { path: self.target.display().to_string() });
-            }
             fs::rename(&self.target, &old).map_err(&failed)?;
         }
         if let Err(error) = fs::rename(&self.part, &self.target) {
-            if replaces {
-                fs::rename(&old, &self.target).map_err(&failed)?;
-            }
+            // If this fails, too, the next one that writes the folder does it.
+            restore(&self.target)?;
             return Err(failed(error));
         }
         self.finished = true;
-        if replaces { fs::remove_dir_all(&old).map_err(at(&old)) } else { Ok(()) }
+        remove(&old)
     }
 }
 
@@ -117,54 +179,134 @@ impl Drop for Output {
     }
 }
 
-/// Removes the folder of a process that was killed.
-fn remove_leftover(part: &Path, shown: &str) -> Result<()> {
-    if let Ok(lock) = File::open(part.join(LOCK))
-        && lock.try_lock().is_err()
-    {
-        return Err(Problem::unsupported("another process writes this folder now").at(shown));
+/// Returns an error if there is something that may not be replaced.
+fn refuse_taken(target: &Path, replace: bool) -> Result<()> {
+    let shown = || target.display().to_string();
+    match is_there(target) {
+        true if !replace => Err(Error::Exists { path: shown() }),
+        true if kind(target).is_none() => {
+            Err(Problem::unsupported("this is no Zarr folder, and is not replaced").at(shown()))
+        }
+        _ => Ok(()),
     }
-    fs::remove_dir_all(part).map_err(at(part))
+}
+
+/// Ends a replacement in which a process was killed: the old folder gets its name back if the new
+/// one did not get it, and is removed otherwise.
+fn restore(target: &Path) -> Result<()> {
+    let old = beside(target, ".tdb-old");
+    if is_there(target) {
+        return remove(&old);
+    }
+    match fs::rename(&old, target) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(&old)(error)),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A folder, and the names in it.
+    fn scratch(name: &str) -> PathBuf {
+        let root = std::env::temp_dir().join(format!("tdb-zarr-output-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root).unwrap();
+        root
+    }
+
+    fn names(root: &Path) -> Vec<String> {
+        let entries = fs::read_dir(root).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Writes a folder with one file.
+    fn written(target: &Path, file: &str, replace: bool) -> Result<()> {
+        let output = Output::begin(target, replace)?;
+        output.write(file, b"{}")?;
+        output.finish()
+    }
+
     #[test]
     fn a_folder_is_there_when_it_is_complete_and_nothing_else_is_replaced() {
-        let root = std::env::temp_dir().join(format!("tdb-zarr-output-{}", std::process::id()));
-        fs::create_dir_all(&root).unwrap();
-        let names = || -> Vec<OsString> {
-            fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect()
-        };
+        let root = scratch("whole");
         let target = root.join("x.zarr");
         let output = Output::begin(&target, false).unwrap();
         output.write("a/b/c", b"1").unwrap();
         assert!(output.write("a/b/c", b"2").is_err());
-        assert!(Output::begin(&target, false).unwrap_err().to_string().contains("another process"));
+        assert!(!target.exists());
         drop(output);
-        assert!(names().is_empty());
-        // A process that was killed has no lock.
-        fs::create_dir_all(root.join(".x.zarr.part/a")).unwrap();
-        let output = Output::begin(&target, false).unwrap();
-        output.write(".zgroup", b"{}").unwrap();
-        output.finish().unwrap();
-        assert_eq!(
-            (names(), fs::read(target.join(".zgroup")).unwrap()),
-            (vec!["x.zarr".into()], b"{}".to_vec())
-        );
+        assert!(names(&root).is_empty());
+        written(&target, ".zgroup", false).unwrap();
+        assert_eq!((names(&root), names(&target)), (vec!["x.zarr".into()], vec![".zgroup".into()]));
         assert!(matches!(Output::begin(&target, false), Err(Error::Exists { .. })));
-        let output = Output::begin(&target, true).unwrap();
-        output.write("zarr.json", b"{}").unwrap();
-        output.finish().unwrap();
-        assert!(!target.join(".zgroup").exists() && target.join("zarr.json").exists());
-        assert_eq!(names(), ["x.zarr"]);
+        written(&target, "zarr.json", true).unwrap();
+        assert_eq!((names(&root), names(&target)), (vec!["x.zarr".into()], vec!["zarr.json".into()]));
         fs::write(root.join("precious"), b"1").unwrap();
         assert!(
             Output::begin(&root.join("precious"), true).unwrap_err().to_string().contains("no Zarr folder")
         );
+        // Somebody makes it while it is written.
+        let output = Output::begin(&root.join("y"), true).unwrap();
+        fs::write(root.join("y"), b"1").unwrap();
+        assert!(output.finish().unwrap_err().to_string().contains("no Zarr folder"));
         assert!(Output::begin(Path::new("/"), true).is_err());
+        assert_eq!(names(&root), ["precious", "x.zarr", "y"]);
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn of_those_that_write_a_folder_at_once_one_does_and_the_others_are_refused() {
+        let root = scratch("race");
+        let target = root.join("x.zarr");
+        let first = Output::begin(&target, false).unwrap();
+        first.write("zarr.json", b"{}").unwrap();
+        assert!(Output::begin(&target, true).unwrap_err().to_string().contains("another process"));
+        // Those that were refused take nothing away.
+        first.finish().unwrap();
+        let results: Vec<Result<()>> = std::thread::scope(|scope| {
+            let target = &target;
+            let threads: Vec<_> = (0..8)
+                .map(|_| scope.spawn(move || (0..25).try_for_each(|_| written(target, "zarr.json", true))))
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        for error in results.into_iter().filter_map(Result::err) {
+            assert!(error.to_string().contains("another process writes this folder now"), "{error}");
+        }
+        assert_eq!((names(&root), names(&target)), (vec!["x.zarr".into()], vec!["zarr.json".into()]));
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_process_leaves_is_put_in_order_by_the_next_one() {
+        let root = scratch("killed");
+        let target = root.join("x.zarr");
+        let leave = |name: &str, file: &str| {
+            fs::create_dir_all(root.join(name)).unwrap();
+            fs::write(root.join(name).join(file), b"{}").unwrap();
+        };
+        // While it wrote.
+        leave(".x.zarr.tdb-part", "a");
+        fs::write(root.join(".x.zarr.tdb-lock"), []).unwrap();
+        written(&target, ".zgroup", false).unwrap();
+        assert_eq!((names(&root), names(&target)), (vec!["x.zarr".into()], vec![".zgroup".into()]));
+        // Between the two names: the old folder is there again, also if nothing becomes of the new.
+        fs::rename(&target, root.join(".x.zarr.tdb-old")).unwrap();
+        leave(".x.zarr.tdb-part", "zarr.json");
+        assert!(matches!(Output::begin(&target, false), Err(Error::Exists { .. })));
+        assert_eq!(names(&target), [".zgroup"]);
+        fs::rename(&target, root.join(".x.zarr.tdb-old")).unwrap();
+        written(&target, "zarr.json", true).unwrap();
+        assert_eq!((names(&root), names(&target)), (vec!["x.zarr".into()], vec!["zarr.json".into()]));
+        // While it removed the old folder.
+        leave(".x.zarr.tdb-old", "c");
+        written(&target, "zarr.json", true).unwrap();
+        assert_eq!(names(&root), ["x.zarr"]);
         fs::remove_dir_all(&root).unwrap();
     }
 }
