@@ -98,10 +98,14 @@ impl Export<'_> {
         });
         let done = Exported { notes: notes.collect(), ..Exported::default() };
         let mut export = Export { hierarchy, output, options, done, consolidated: Map::new() };
-        let attributes = export.group_attributes("")?;
+        let attributes = export.attributes_of("")?;
         match export.nodes("")?.as_slice() {
             // Nothing else would be in the group.
-            [only] if export.is_array(only)? && export.done.notes.is_empty() => {
+            [only]
+                if export.is_array(only)?
+                    && export.done.notes.is_empty()
+                    && !export.contradicts(only, &attributes)? =>
+            {
                 export.array(only, "", attributes)?;
             }
             nodes => {
@@ -131,13 +135,21 @@ impl Export<'_> {
         })
     }
 
+    /// Whether an array has an attribute that has another value in these. As one array, one of the
+    /// two would be lost.
+    fn contradicts(&self, path: &str, attributes: &Map<String, Value>) -> Result<bool> {
+        let own = self.attributes_of(path)?;
+        Ok(own.iter().any(|(key, value)| attributes.get(key).is_some_and(|other| other != value)))
+    }
+
     /// The names of the nodes in a group.
     fn nodes(&self, path: &str) -> Result<Vec<String>> {
         let names = self.hierarchy.children(path)?;
         Ok(names.into_iter().filter(|name| !DOCUMENTS.contains(&name.as_str())).collect())
     }
 
-    fn group_attributes(&self, path: &str) -> Result<Map<String, Value>> {
+    /// The attributes of a group, or of an array.
+    fn attributes_of(&self, path: &str) -> Result<Map<String, Value>> {
         match self.options.version {
             Version::V2 => self.required(&join(path, ".zattrs")),
             Version::V3 => {
@@ -177,7 +189,7 @@ impl Export<'_> {
             if self.is_array(&below)? {
                 self.array(&below, &below, Map::new())?;
             } else {
-                let attributes = self.group_attributes(&below)?;
+                let attributes = self.attributes_of(&below)?;
                 let nodes = self.nodes(&below)?;
                 self.group(&below, attributes, &nodes)?;
             }
