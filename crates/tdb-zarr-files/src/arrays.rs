@@ -174,6 +174,10 @@ impl ArrayCodec {
             "delta" => {
                 let from = own(name, configuration, "dtype", stage)?;
                 let to = number(configuration, "astype", stage_of(from))?;
+                // Of these, numcodecs loses some itself.
+                if stage.element.datatype == Datatype::Bool {
+                    return Err(Problem::unsupported("the codec delta is used for booleans"));
+                }
                 if from.physical.is_float() != to.physical.is_float() {
                     return Err(Problem::unsupported("the codec delta makes real numbers of integers"));
                 }
@@ -256,8 +260,8 @@ impl ArrayCodec {
                             whole = whole.wrapping_add(value);
                             Wide::Whole(whole)
                         }
-                        // numpy adds up in the type of the sums.
-                        Wide::Real(_) if from.physical == Physical::F32 => {
+                        // numpy adds up in the wider of the two types.
+                        Wide::Real(_) if from.physical == Physical::F32 && to.physical == Physical::F32 => {
                             let total = single(*from, Wide::Real(sum)) + single(*to, value);
                             sum = f64::from(total);
                             Wide::Real(sum)
@@ -365,6 +369,89 @@ mod tests {
         assert_eq!((codec.stored_bytes(6), stage.element.datatype), (Some(3), Datatype::Int8));
         let values = codec.decode(vec![5, 0xff, 3], &[3], 2).unwrap();
         assert_eq!(values, [5, 0, 4, 0, 7, 0]);
+    }
+
+    /// Bytes of hexadecimal digits.
+    fn hex(digits: &str) -> Vec<u8> {
+        let pairs = digits.as_bytes().chunks(2);
+        pairs.map(|pair| u8::from_str_radix(core::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    }
+
+    #[test]
+    fn numbers_are_what_numcodecs_decodes_bit_by_bit() {
+        // What numcodecs 0.15.2 and 0.16.6 decode with numpy 2: name, configuration, type, what is
+        // stored, what is decoded. Computed with 64 bits, the last bits would be others.
+        let cases = [
+            (
+                "fixedscaleoffset",
+                json!({"offset": 1000.1, "scale": 0.3, "dtype": "<f4", "astype": "<f4"}),
+                Datatype::Float32,
+                "000000410000803f",
+                "88588044bbdb7a44",
+            ),
+            (
+                "fixedscaleoffset",
+                json!({"offset": 0.1, "scale": 3, "dtype": "<f8", "astype": "<f4"}),
+                Datatype::Float64,
+                "0070474500904045",
+                "00000000119f904000000060660c9040",
+            ),
+            (
+                "delta",
+                json!({"dtype": "<f4"}),
+                Datatype::Float32,
+                "0f29a1bf41c8c13fa545ac3f0604483fba66873e7ebaa0be6ca0ba3fbfe9fa3f",
+                "0f29a1bfc87c823ed7e4cc3f6d73184044602940f44815402a9972400507b840",
+            ),
+            (
+                "delta",
+                json!({"dtype": "<f4", "astype": "<f8"}),
+                Datatype::Float32,
+                "1588d6157fd3fc3fed16c63eaa0af53f94b8001652dfd63f3fca0ceb4555f3bf\
+                 6a1953417f3e72bfa17d19b9d701e53f48b203e9209df4bf4c3b9a09ae49d93f",
+                "f99be63fa5784740f7575e40e0021140e6b9104095bd3a402392d03fc0920140",
+            ),
+            (
+                "delta",
+                json!({"dtype": "<f8", "astype": "<f4"}),
+                Datatype::Float64,
+                "1817dc3edb2f323f2d9197bf576529bf7174dfbe12bc95bf9ba3de3f03e8fdbe",
+                "00000000e382db3f00000070b603f23f00000000e6cdadbf000000408909e7bf\
+                 000000286880f2bf00000034f59b02c000000010eec6e2bf00000020b752f1bf",
+            ),
+        ];
+        for (name, configuration, datatype, stored, decoded) in cases {
+            let (codec, _) = parsed(name, &configuration, of(datatype), 1).unwrap().unwrap();
+            let found = codec.decode(hex(stored), &[1], datatype.size()).unwrap();
+            assert_eq!(found, hex(decoded), "{name} {configuration}");
+        }
+        // A whole number becomes one of 32 bits at once, not by way of 64.
+        let configuration = json!({"encode_dtype": "<i8", "decode_dtype": "<f4"});
+        let (codec, _) = parsed("astype", &configuration, of(Datatype::Float32), 1).unwrap().unwrap();
+        let stored = [9_007_199_791_611_905i64, 1_152_921_573_326_323_713].map(i64::to_le_bytes).concat();
+        assert_eq!(codec.decode(stored, &[2], 4).unwrap(), hex("0100005a0100805d"));
+    }
+
+    #[test]
+    fn codecs_are_for_as_many_bytes_as_they_get() {
+        for (name, configuration, datatype) in [
+            ("delta", json!({"dtype": "|i1", "astype": "<i8"}), Datatype::Int64),
+            ("delta", json!({"dtype": "<i8", "astype": "|i1"}), Datatype::Int8),
+            ("fixedscaleoffset", json!({"offset": 0, "scale": 1, "dtype": "<f4"}), Datatype::Float64),
+            ("quantize", json!({"dtype": "<f8", "astype": "<f4"}), Datatype::Float32),
+            ("astype", json!({"decode_dtype": "<i4", "encode_dtype": "<i8"}), Datatype::Int16),
+        ] {
+            let refused = parsed(name, &configuration, of(datatype), 1).unwrap_err().to_string();
+            assert!(refused.contains(name) && refused.contains("of a width of"), "{refused}");
+        }
+        // The same bytes may be read as other values: numcodecs does so, too.
+        let (codec, _) =
+            parsed("delta", &json!({"dtype": "<i8"}), of(Datatype::Float64), 1).unwrap().unwrap();
+        assert_eq!(codec.stored_bytes(16), Some(16));
+        let of_times = of(Datatype::DatetimeNs);
+        assert!(parsed("delta", &json!({"dtype": "<i8", "astype": "<i2"}), of_times, 1).unwrap().is_some());
+        let refused = parsed("delta", &json!({"dtype": "|b1"}), of(Datatype::Bool), 1).unwrap_err();
+        assert!(refused.to_string().contains("booleans"));
     }
 
     #[test]

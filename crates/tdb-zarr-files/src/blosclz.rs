@@ -74,6 +74,47 @@ mod tests {
         assert!(long.len() == 266 && long.iter().all(|byte| *byte == 7));
     }
 
+    /// What c-blosc (numcodecs 0.16.6) makes of [`plain`]: bytes, long copies, and one from farther
+    /// away than two bytes say.
+    fn packed() -> Vec<u8> {
+        let digits = "3f3c5e81b40c5ec68e04a3406c97d63cfbdc53ae88371a125121b5956143c0ee2d0855fb638c77fee0b600e0ffffffff\
+            ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff40000000ff1eff035003b6616263e05102026162\
+            63";
+        let pairs = digits.as_bytes().chunks(2);
+        pairs.map(|pair| u8::from_str_radix(core::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    }
+
+    fn plain() -> Vec<u8> {
+        let mut noise = 1u32;
+        let noise: Vec<u8> = (0..40)
+            .map(|_| {
+                noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                noise.to_be_bytes()[0]
+            })
+            .collect();
+        [&noise[..], &[0; 9000], &noise, &b"abc".repeat(32)].concat()
+    }
+
+    #[test]
+    fn a_stream_of_c_blosc_is_what_it_was_made_of() {
+        let (packed, plain) = (packed(), plain());
+        assert_eq!(decoded(&packed, plain.len()).unwrap(), plain);
+        for len in [0, 1, plain.len() - 1, plain.len() + 1] {
+            assert!(decoded(&packed, len).is_none(), "{len}");
+        }
+        for len in 0..packed.len() {
+            assert!(decoded(&packed[..len], plain.len()).is_none(), "{len}");
+        }
+        // Whatever a stream says, there are as many bytes as were asked for, or none.
+        for at in 0..packed.len() {
+            for change in 1..=255 {
+                let mut changed = packed.clone();
+                changed[at] ^= change;
+                assert!(decoded(&changed, plain.len()).is_none_or(|out| out.len() == plain.len()));
+            }
+        }
+    }
+
     #[test]
     fn what_is_not_there_is_not_copied() {
         for wrong in [
@@ -83,11 +124,15 @@ mod tests {
             &[0, 7, 1 << 5, 1],
             &[0, 7, 7 << 5, 255],
             &[0, 7, 0x3f, 255, 0],
+            // Nor what was in the output before.
+            &[0, 7, 1 << 5, 6],
         ] {
-            for len in [1, 4, 400] {
-                assert!(decoded(wrong, len).is_none() || wrong.len() == 2, "{wrong:?} {len}");
+            for len in 0..400 {
+                assert!(decoded(wrong, len).is_none(), "{wrong:?} {len}");
             }
         }
-        assert!(decoded(&[2, 7, 8, 9], 4).is_none() && decoded(&[2, 7, 8, 9], 2).is_none());
+        for len in 0..400 {
+            assert_eq!(decoded(&[2, 7, 8, 9], len).is_some(), len == 3);
+        }
     }
 }

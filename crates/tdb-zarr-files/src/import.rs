@@ -114,13 +114,17 @@ impl Plan {
     /// to be replaced is removed.
     pub(crate) fn check(&self, folder: &Folder, options: &ImportOptions) -> Result<()> {
         // What is wrong with the options, the writer says of an array in memory.
-        let array = self.begin(Arc::new(MemoryStorage::default()), options)?;
+        self.streams(&self.begin(Arc::new(MemoryStorage::default()), options)?, options)?;
         let chunks = Chunks::new(folder, &self.path, &self.document, self.tiles.room);
         for piece in &self.pieces {
-            drop(self.stream(array.writer(), options, piece)?);
             self.slabs(&chunks, options, piece).try_for_each(|slab| slab.map(drop))?;
         }
         Ok(())
+    }
+
+    /// Whether all parts of an array can be written to one that was begun.
+    fn streams(&self, array: &NewArray, options: &ImportOptions) -> Result<()> {
+        self.pieces.iter().try_for_each(|piece| self.stream(array.writer(), options, piece).map(drop))
     }
 
     /// Begins the array, of which nobody sees anything before it is finished.
@@ -128,8 +132,17 @@ impl Plan {
         // A writer holds some tiles for each thread.
         let tile = self.tiles.bytes(&vec![(0, 0); self.tiles.lengths.len()]).unwrap_or(u64::MAX).max(1);
         let room = options.memory / WRITER_DIVISOR / tile.saturating_mul(8).saturating_add(1 << 20);
-        let threads = usize::try_from(room).unwrap_or(usize::MAX).clamp(1, options.threads);
-        Ok(options.write.clone().threads(threads).begin_storage(storage, &self.schema)?)
+        let mut threads = usize::try_from(room).unwrap_or(usize::MAX).clamp(1, options.threads);
+        // Beside a row of tiles there may be room for fewer.
+        let begun = |storage: Arc<dyn WriteStorage>, threads: usize| {
+            options.write.clone().threads(threads).begin_storage(storage, &self.schema)
+        };
+        while threads > 1
+            && self.streams(&begun(Arc::new(MemoryStorage::default()), threads)?, options).is_err()
+        {
+            threads /= 2;
+        }
+        Ok(begun(storage, threads)?)
     }
 
     /// Writes all cells; `told` has the cells that were written before, and all.

@@ -61,16 +61,25 @@ fn what_is_missing_wrong_or_not_known_is_refused_by_name() {
         ("attributes", json!([]), "attributes"),
         ("secret", json!({}), "\"secret\""),
         ("fill_value", json!("x"), "fill value"),
+        ("fill_value", json!("NaT"), "fill value"),
         ("data_type", json!("complex64"), "complex64"),
-        ("codecs", json!([]), ""),
+        (
+            "data_type",
+            json!({"name": "raw_bytes", "configuration": {"length_bytes": 1 << 21}}),
+            "1048576 bytes",
+        ),
+        ("codecs", json!(["bytes", {"name": "crc32c", "configuration": {"location": "start"}}]), "location"),
+        ("codecs", json!(["bytes", {"name": "blosc", "configuration": {"cname": "x"}}]), "cname"),
+        ("codecs", json!(["bytes", {"name": "gzip", "configuration": {"level": 1.5}}]), "level"),
+        ("codecs", json!([{"name": "transpose", "configuration": {"order": [0]}}, "bytes"]), "transpose"),
+        ("codecs", json!(vec!["crc32c"; 65]), "65 codecs"),
     ];
     for (key, value, what) in wrong {
-        match array(changed(key, value.clone())) {
-            Err(problem) => assert!(problem.to_string().contains(what), "{problem}"),
-            // Without codecs, bytes are plain.
-            Ok(_) => assert!(key == "codecs"),
-        }
+        let problem = array(changed(key, value.clone())).unwrap_err().to_string();
+        assert!(problem.contains(what), "{key} {value}: {problem}");
     }
+    // Without codecs, bytes are plain.
+    assert_eq!(array(changed("codecs", json!([]))).unwrap().chain.widest, 4);
     for key in ["zarr_format", "node_type", "shape", "data_type", "chunk_grid", "fill_value", "codecs"] {
         let mut document = sample();
         document.as_object_mut().unwrap().remove(key);
@@ -88,9 +97,15 @@ fn a_shard_has_whole_chunks_and_an_index_that_is_read() {
     let found = sharded(json!([2, 8]), json!(["bytes", "crc32c"]), json!("start")).unwrap();
     assert_eq!(found.chunk(), [2, 8]);
     assert!(!found.shard.as_ref().unwrap().index_at_end && found.shard.unwrap().index_sum.is_some());
-    assert!(sharded(json!([3, 8]), json!(["bytes"]), json!("end")).is_err());
-    assert!(sharded(json!([2, 8]), json!(["bytes", "gzip"]), json!("end")).is_err());
-    assert!(sharded(json!([2, 8]), json!(["bytes"]), json!("middle")).is_err());
+    for (chunk, index, location, what) in [
+        (json!([3, 8]), json!(["bytes"]), json!("end"), "whole number of chunks"),
+        (json!([2, 0]), json!(["bytes"]), json!("end"), "chunk_shape"),
+        (json!([2, 8]), json!(["bytes", "gzip"]), json!("end"), "index of a shard has other codecs"),
+        (json!([2, 8]), json!(["bytes"]), json!("middle"), "index_location"),
+    ] {
+        let problem = sharded(chunk, index, location).unwrap_err().to_string();
+        assert!(problem.contains(what), "{problem}");
+    }
 }
 
 #[test]
@@ -104,18 +119,23 @@ fn documents_of_version_2_say_the_same_in_other_words() {
     assert_eq!(found.names, [Some("y".to_owned()), Some("x".to_owned())]);
     assert_eq!(Value::Object(found.attributes), json!({"units": "K"}));
     assert_eq!(found.keys, Keys { prefix: false, separator: '/' });
-    for (key, value) in [
-        ("order", json!("A")),
-        ("dtype", json!("|O")),
-        ("filters", json!([{"name": "delta"}])),
-        ("filters", json!({})),
-        ("compressor", json!({"id": "lzma"})),
-        ("dimension_separator", json!("-")),
-        ("zarr_format", json!(3)),
+    for (key, value, what) in [
+        ("order", json!("A"), "neither C nor F"),
+        ("dtype", json!("|O"), "delta is for cells of a width of 4, and those here are of any length"),
+        ("dtype", json!("<U4294967295"), "more than 1048576 bytes"),
+        ("filters", json!([{"name": "delta"}]), "no id"),
+        ("filters", json!([{"id": "delta", "dtype": ">i2"}]), "delta is for cells of a width of 2"),
+        ("filters", json!({}), "filters is not a list"),
+        ("filters", json!(vec![json!({"id": "crc32"}); 64]), "65 codecs"),
+        ("compressor", json!({"id": "lzma"}), "\"lzma\""),
+        ("compressor", json!({"id": "crc32", "location": "middle"}), "location"),
+        ("dimension_separator", json!("-"), "dimension_separator"),
+        ("zarr_format", json!(3), "zarr_format"),
     ] {
         let mut changed = document.clone();
         changed[key] = value.clone();
-        assert!(array_v2(changed.as_object().unwrap(), Map::new()).is_err(), "{key} {value}");
+        let problem = array_v2(changed.as_object().unwrap(), Map::new()).unwrap_err().to_string();
+        assert!(problem.contains(what), "{key} {value}: {problem}");
     }
 }
 
