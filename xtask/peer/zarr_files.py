@@ -43,6 +43,10 @@ REFUSED = {
     "c8": ("complex64", {"dtype": "c8"}),
     "days": ("no spans of time of the unit D", {"dtype": "m8[D]", "fill_value": np.timedelta64("NaT")}),
     "lzma": ('"lzma"', {"dtype": "i4", "zarr_format": 2, "compressors": numcodecs.LZMA()}),
+    "halves": (
+        "delta is for cells of a width of 4",
+        {"dtype": "i8", "zarr_format": 2, "filters": [numcodecs.Delta("i4")]},
+    ),
     "jenkins": ('"jenkins_lookup3"', {"dtype": "i4", "zarr_format": 2, "filters": [numcodecs.JenkinsLookup3()]}),
 }
 
@@ -124,7 +128,6 @@ class Peer:
                 self.check(name, shape=shape, chunks=chunks, dtype="f4", zarr_format=version)
             of_texts: dict[str, Any] = {"shape": (20, 3), "chunks": (3, 2), "dtype": "str", "cells": texts}
             self.check(f"texts-of-{version}", **of_texts, zarr_format=version)
-        self.check("order-f", order="F", zarr_format=2)
         self.check("slashes", chunk_key_encoding={"name": "v2", "separator": "/"}, zarr_format=2)
         self.check("dots", chunk_key_encoding={"name": "default", "separator": "."})
         self.check("transposed", filters=[zarr.codecs.TransposeCodec(order=(1, 0))])
@@ -134,6 +137,61 @@ class Peer:
             self.check(f"shards-{location}", shape=(100, 90), chunks=(10, 10), shards=shards)
         texts = np.array([f"s{at}" * (at % 4) for at in range(20)], dtype=object)
         self.check("shards-of-texts", shape=(20,), chunks=(3,), shards=(9,), dtype="str", cells=texts)
+
+    def orders(self) -> None:
+        """Order F of every type, along one, two and three axes, with chunks that end outside of the array."""
+        shapes: list[Any] = [((19,), (4,)), ((13, 17), (4, 5)), ((7, 6, 5), (3, 6, 2))]
+        for shape, chunks in shapes:
+            how: dict[str, Any] = {"order": "F", "zarr_format": 2, "shape": shape, "chunks": chunks}
+            for dtype, fill in TYPES.items():
+                name = dtype.translate({ord(">"): "big-", ord("["): "-", ord("]"): None})
+                self.check(f"order-f-{len(shape)}-{name}", **how, dtype=dtype, fill_value=fill)
+            count = int(np.prod(shape))
+            texts = np.array([f"é{at}" * (at % 4) for at in range(count)], dtype=object).reshape(shape)
+            for name, codec in (("zlib", numcodecs.Zlib(1)), ("none", None)):
+                self.check(f"order-f-{len(shape)}-texts-{name}", **how, dtype="str", cells=texts, compressors=codec)
+
+    def chains(self) -> None:
+        """Filters behind each other, chosen at random, each for what the one before it makes."""
+        wider = {"i1": "i2", "i2": "i4", "i4": "i8", "i8": "i8", "u1": "u2", "u2": "u4", "u4": "u8", "u8": "u8"}
+        for number in range(80):
+            pick: Callable[[Any], Any] = lambda some: some[int(self.random.integers(len(some)))]
+            axes = pick([1, 2, 3])
+            shape, chunks = ((19,), (9, 7), (5, 4, 6))[axes - 1], ((4,), (4, 5), (2, 4, 3))[axes - 1]
+            dtype = stage = pick([*wider, "f4", "f4", "f8", "f8"])
+            if stage[0] == "f":
+                cells = np.round(self.random.uniform(1000, 1100, shape), 1).astype(dtype)
+            else:
+                cells = self.random.integers(0, 20, shape).astype(dtype)
+            filters: list[Any] = []
+            for _ in range(pick([1, 2, 3])):
+                if stage[0] == "f":
+                    to, scale = pick(["f4", "f8", "i4", "u2"]), pick([10, 0.3, 7])
+                    scaled = numcodecs.FixedScaleOffset(pick([1000, 999.9]), scale, stage, to)
+                    real = to if to[0] == "f" else "f8"
+                    others = [numcodecs.Delta(stage), numcodecs.Quantize(3, stage, real), numcodecs.BitRound(9)]
+                    others.append(numcodecs.AsType(real, stage))
+                    codec = pick([scaled, scaled, *others])
+                    if codec is scaled:
+                        stage = to
+                    elif codec is others[1] or codec is others[3]:
+                        stage = real
+                else:
+                    to = pick([stage, wider[stage]])
+                    delta, cast = numcodecs.Delta(stage, to), numcodecs.AsType(to, stage)
+                    codec, stage = pick([delta, delta, cast]), to
+                filters.append(codec)
+            self.check(
+                f"chain-{number}",
+                shape=shape,
+                chunks=chunks,
+                dtype=dtype,
+                cells=cells,
+                filters=filters,
+                order=pick(["C", "F"]),
+                compressors=pick([None, numcodecs.Zlib(1), numcodecs.Blosc("zstd", 3, 1)]),
+                zarr_format=2,
+            )
 
     def codecs(self) -> None:
         large: dict[str, Any] = {"shape": (300, 200), "chunks": (128, 50)}
@@ -165,7 +223,9 @@ class Peer:
             "astype": numcodecs.AsType("i8", "i4"),
         }
         for name, codec in filters.items():
-            self.check(f"{name}-of-2", cells=small, filters=[codec], compressors=numcodecs.Zlib(1), zarr_format=2)
+            for order in ("C", "F"):
+                how: dict[str, Any] = {"order": order, "compressors": numcodecs.Zlib(1), "zarr_format": 2}
+                self.check(f"{name}-of-2-{order}", cells=small, filters=[codec], **how)
         scaled = {"offset": 1000, "scale": 10, "dtype": "f8", "astype": "u2"}
         of_reals = {
             "quantize": numcodecs.Quantize(3, "f8"),
@@ -173,9 +233,22 @@ class Peer:
             "bitround": numcodecs.BitRound(10),
             "scaled": numcodecs.FixedScaleOffset(**scaled),
         }
-        for name, codec in of_reals.items():
-            self.check(f"{name}-of-2", dtype="f8", cells=tenths, filters=[codec], zarr_format=2)
-        self.check("packbits-of-2", dtype="bool", filters=[numcodecs.PackBits()], zarr_format=2)
+        of_singles = {
+            "scaled": numcodecs.FixedScaleOffset(1000.1, 0.3, "f4"),
+            "scaled-to-integers": numcodecs.FixedScaleOffset(1000, 10, "f4", "u2"),
+            "quantize": numcodecs.Quantize(3, "f4"),
+            "delta": numcodecs.Delta("f4"),
+            "delta-wide": numcodecs.Delta("f4", "f8"),
+            "bitround": numcodecs.BitRound(10),
+            "astype": numcodecs.AsType("i8", "f4"),
+        }
+        for order in ("C", "F"):
+            how = {"order": order, "zarr_format": 2}
+            for name, codec in of_reals.items():
+                self.check(f"{name}-of-2-{order}", dtype="f8", cells=tenths, filters=[codec], **how)
+            for name, codec in of_singles.items():
+                self.check(f"{name}-of-2-singles-{order}", dtype="f4", cells=tenths, filters=[codec], **how)
+            self.check(f"packbits-of-2-{order}", dtype="bool", filters=[numcodecs.PackBits()], **how)
 
         new: dict[str, Any] = {
             "gzip": zarr.codecs.GzipCodec(level=5),
@@ -270,7 +343,7 @@ def main() -> int:
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)
     peer = Peer(options.tdb, options.out)
-    for part in (peer.types, peer.codecs, peer.far, peer.groups, peer.refused):
+    for part in (peer.types, peer.orders, peer.codecs, peer.chains, peer.far, peer.groups, peer.refused):
         part()
     versions = f"zarr {zarr.__version__}, numcodecs {numcodecs.__version__}"
     print(f"{peer.cases} arrays and groups of {versions}: {peer.wrong} wrong")
