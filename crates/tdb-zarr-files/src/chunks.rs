@@ -110,8 +110,8 @@ impl<'a> Chunks<'a> {
         join(self.path, &name)
     }
 
-    /// The cells of a chunk, which may have so many bytes, as it is stored and decoded; `None` if it
-    /// is not there.
+    /// The cells of a chunk, which may have so many bytes, as it is stored and decoded; `None` if
+    /// it is not there.
     pub(crate) fn cells(&self, places: &[u64], memory: u64) -> Result<Option<Cells>> {
         let (path, stored) = match &self.document.shard {
             None => {

@@ -166,3 +166,19 @@ pub(crate) fn lz4_block(_: &[u8], _: usize) -> Result<Vec<u8>, Problem> {
 pub(crate) fn to_lz4_block(_: &[u8]) -> Result<Vec<u8>, Problem> {
     Err(missing("lz4"))
 }
+
+#[cfg(all(test, feature = "gzip"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_level_of_gzip_is_about_as_small_as_zlib_s() {
+        let steps: Vec<u8> = (0..500_000u32).flat_map(|at| (at / 3).to_le_bytes()).collect();
+        for is_gzip in [true, false] {
+            let stored = deflate(&steps, 1, is_gzip).unwrap();
+            // zlib 1.3 makes 378,482 bytes of this; the first level of zlib-rs makes 932,897.
+            assert!(stored.len() < 450_000, "{}", stored.len());
+            assert_eq!(inflate(&stored, Limit::exactly(steps.len()), is_gzip).unwrap(), steps);
+        }
+    }
+}

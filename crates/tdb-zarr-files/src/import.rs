@@ -110,8 +110,8 @@ impl Plan {
         Ok(Self { path, document, schema, attribute, tiles, pieces, cells, metadata, notes })
     }
 
-    /// Decodes all chunks and forgets them: what is wrong with one is found before the array that is
-    /// to be replaced is removed.
+    /// Decodes all chunks and forgets them: what is wrong with one is found before the array that
+    /// is to be replaced is removed.
     pub(crate) fn check(&self, folder: &Folder, options: &ImportOptions) -> Result<()> {
         // What is wrong with the options, the writer says of an array in memory.
         self.streams(&self.begin(Arc::new(MemoryStorage::default()), options)?, options)?;
@@ -276,19 +276,28 @@ fn pieces(
     files: &[Vec<u64>],
     present: Option<Present>,
 ) -> Result<Vec<Ends>, Problem> {
-    let (limit, bytes) = (tiles.room, tiles.chunk_bytes());
-    if bytes > limit {
-        return Err(Problem::TooLarge { what: "a chunk", bytes, memory: limit });
+    let (memory, bytes) = (tiles.room, tiles.chunk_bytes());
+    if bytes > memory {
+        return Err(Problem::TooLarge { what: "a chunk", bytes, memory });
     }
+    Ok(cut(found(document, tiles, files, present)?, tiles))
+}
+
+/// Boxes of tiles in which all chunks are.
+fn found(
+    document: &ArrayDocument,
+    tiles: &Tiles,
+    files: &[Vec<u64>],
+    present: Option<Present>,
+) -> Result<Vec<Ends>, Problem> {
     let last = |axis: usize| match (tiles.lengths.get(axis), tiles.extents.get(axis)) {
         (Some(length), Some(extent)) => (length - 1) / extent,
         _ => 0,
     };
-    let axes = tiles.lengths.len();
     // Such a fill value is none that an array can have, so that all cells are written.
     let all = document.element.count == CellValNum::Var && document.fill.is_empty();
-    let found = if all {
-        let ends: Ends = (0..axes).map(|axis| (0, last(axis))).collect();
+    Ok(if all {
+        let ends: Ends = (0..tiles.lengths.len()).map(|axis| (0, last(axis))).collect();
         let chunks = count(&ends);
         if chunks > MAX_TILES {
             return Err(Problem::unsupported(format!(
@@ -335,14 +344,17 @@ fn pieces(
                 ))
             })?),
         }
-    };
+    })
+}
+
+/// Boxes cut into some of which a row fits the memory.
+fn cut(mut waiting: Vec<Ends>, tiles: &Tiles) -> Vec<Ends> {
     let mut out = Vec::new();
-    let mut waiting: Vec<Ends> = found;
     waiting.reverse();
     while let Some(ends) = waiting.pop() {
         let (low, _) = ends.first().copied().unwrap_or((0, 0));
         let row: Ends = core::iter::once((low, low)).chain(ends.iter().skip(1).copied()).collect();
-        let fits = tiles.bytes(&row).is_some_and(|bytes| bytes <= limit);
+        let fits = tiles.bytes(&row).is_some_and(|bytes| bytes <= tiles.room);
         // A writer counts the rows first.
         let is_long = ends.first().is_some_and(|(low, high)| high - low >= MAX_ROWS);
         let begin = usize::from(!is_long);
@@ -360,5 +372,5 @@ fn pieces(
             _ => out.push(ends),
         }
     }
-    Ok(out)
+    out
 }

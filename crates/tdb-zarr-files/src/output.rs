@@ -1,9 +1,9 @@
 //! A folder that is being written: it gets its name once it is complete.
 //!
 //! Beside a folder `x` are, while it is written, `.x.tdb-lock`, which the process has locked, and
-//! `.x.tdb-part`, which becomes `x`. What is replaced is called `.x.tdb-old` until it is removed. If
-//! the process is killed, the next one that writes `x` finds them: the part is removed, and so is
-//! the old folder if `x` is there; if `x` is not, the old one is `x` again.
+//! `.x.tdb-part`, which becomes `x`. What is replaced is called `.x.tdb-old` until it is removed.
+//! If the process is killed, the next one that writes `x` finds them: the part is removed, and so
+//! is the old folder if `x` is there; if `x` is not, the old one is `x` again.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};

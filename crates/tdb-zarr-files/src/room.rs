@@ -46,7 +46,7 @@ impl Room {
         Share { room: self, bytes, limit: if bytes == self.all { self.all } else { limit } }
     }
 
-    /// A larger limit than the one of a share, in which a chunk had no room; `None` if that was all.
+    /// A larger limit than that of a share in which a chunk had no room; `None` if that was all.
     pub(crate) fn more(&self, limit: u64) -> Option<u64> {
         (limit < self.all).then(|| limit.saturating_mul(4).max(1))
     }

@@ -50,19 +50,19 @@ fn a_folder_becomes_an_array_and_the_array_a_folder() {
 fn an_array_is_replaced_only_by_a_folder_that_is_whole() {
     let scratch = Scratch::new();
     let at = |name: &str| scratch.path().join(name);
-    folder(&at("in.zarr"), &json!(["bytes"]));
-    let array = at("array");
-    said(&["import", text(&array), text(&at("in.zarr"))]);
+    let (array, source) = (at("array"), at("in.zarr"));
+    folder(&source, &json!(["bytes"]));
+    said(&["import", text(&array), text(&source)]);
     let cells = said(&["read", text(&array), "--format", "csv"]);
-    fs::write(at("in.zarr/c/1"), [1]).unwrap();
-    refused(&["import", text(&array), text(&at("in.zarr")), "--force"], 1, "c/1");
+    fs::write(source.join("c/1"), [1]).unwrap();
+    refused(&["import", text(&array), text(&source), "--force"], 1, "c/1");
     assert_eq!(said(&["read", text(&array), "--format", "csv"]), cells);
     // Less memory than the writer needs.
-    fs::write(at("in.zarr/c/1"), [3, 0]).unwrap();
-    let words = ["import", text(&array), text(&at("in.zarr")), "--force", "--memory", "1000"];
+    fs::write(source.join("c/1"), [3, 0]).unwrap();
+    let words = ["import", text(&array), text(&source), "--force", "--memory", "1000"];
     refused(&words, 1, "memory");
     assert_eq!(said(&["read", text(&array), "--format", "csv"]), cells);
-    said(&["import", text(&array), text(&at("in.zarr")), "--force"]);
+    said(&["import", text(&array), text(&source), "--force"]);
     assert_eq!(said(&["read", text(&array), "--format", "csv"]), "x,values\n0,1\n1,2\n2,3\n");
 }
 
