@@ -22,4 +22,6 @@ pub use tdb_fragment::{
     Comparison, Condition, Footer, Junction, OptionalSection, Section, SectionOffsets, Slots,
 };
 #[doc(inline)]
+pub use tdb_query::StoredCells;
+#[doc(inline)]
 pub use tdb_snapshot::Fragment;

@@ -5,6 +5,7 @@ use datafusion::arrow::datatypes::{DataType, Schema, TimeUnit};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use tdb_array::query::Explain;
+use tdb_array::stored::StoredCells;
 
 use crate::Result;
 use crate::pushdown::PushedFilters;
@@ -130,22 +131,13 @@ fn product(sets: &[Option<Coordinates>]) -> Precision<usize> {
     count.map_or(Precision::Absent, exactly)
 }
 
-/// The number of cells of a sparse array. It equals the number of rows if no write can have
-/// replaced a cell of another one, nothing was deleted, no fragment contains a history, and none
-/// lies outside the current domain.
+/// The number of cells of a sparse array.
 fn stored_cells(state: &TableState) -> Precision<usize> {
-    let array = &state.array;
-    let fragments = array.fragments();
-    let cells = fragments.iter().try_fold(0u64, |sum, fragment| sum.checked_add(fragment.cell_count()));
-    // Only damaged metadata claim so many cells.
-    let Some(cells) = cells else { return Precision::Absent };
-    let plain = fragments
-        .iter()
-        .all(|fragment| !fragment.footer().has_timestamps && !fragment.footer().has_delete_metadata);
-    let plain =
-        plain && (0..array.schema().domain.dimensions.len()).all(|at| array.is_inside_current_domain(at));
-    let alone = array.schema().allows_duplicates || fragments.len() <= 1;
-    if plain && alone && !array.has_deletes() { exactly(cells) } else { Precision::Inexact(rows(cells)) }
+    match state.array.stored_cells() {
+        Some(StoredCells { cells, is_exact: true }) => exactly(cells),
+        Some(StoredCells { cells, is_exact: false }) => Precision::Inexact(rows(cells)),
+        None => Precision::Absent,
+    }
 }
 
 /// A coordinate as a value of its column.

@@ -31,6 +31,7 @@ mod deletion;
 mod enumerations;
 mod explain;
 mod query;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -51,6 +52,7 @@ pub use cells_condition::MAX_LISTED_CELLS;
 pub use deletion::DeleteCounts;
 pub use explain::Explain;
 pub use query::{AsyncBatches, BackgroundBatches, GroupBy, QueryDescription, Read};
+pub use stored::StoredCells;
 pub use tdb_aggregate::AggregateValue;
 pub use tdb_aggregate::groups::{Grouped, GroupedValues};
 pub use tdb_scan::reads::{FieldPlan, FragmentPlan, Outcome, Purpose};

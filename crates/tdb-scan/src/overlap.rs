@@ -44,7 +44,10 @@ const MAX_PAIRS_A_FRAGMENT: usize = 64;
 
 impl FragmentOverlap {
     /// Compares those fragments of an array that a query meets.
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    /// A fault of this module.
+    pub fn new(
         schema: &ArraySchema,
         fragments: &[Arc<Fragment>],
         meets: impl Fn(&Fragment) -> bool,

@@ -2,8 +2,8 @@
 
 use tdb_array::Array;
 use tdb_array::query::{Aggregate, AggregateValue};
-use tdb_array::schema::{ArrayType, CellValNum, Datatype, Dimension, FieldKind};
-use tdb_array::{Read, TimeWindow};
+use tdb_array::schema::{CellValNum, Datatype, Dimension, FieldKind};
+use tdb_array::stored::StoredCells;
 
 use crate::{Kind, Object, Result};
 
@@ -29,16 +29,6 @@ pub struct TableColumn {
     pub enumeration: Option<String>,
     /// The values of the enumeration, and whether their order has a meaning.
     pub values: Option<(Vec<Vec<u8>>, bool)>,
-}
-
-/// A number of cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellCount {
-    /// The number.
-    pub cells: u64,
-    /// Whether it is exact. If not, some cells may be deleted or written twice, and there are at
-    /// most so many.
-    pub is_exact: bool,
 }
 
 /// The number of positions on each axis: of a matrix, its shape; of a table whose index is ids, the
@@ -90,52 +80,22 @@ pub fn bytes(array: &Array) -> u64 {
     array.fragments().iter().fold(0, |sum, fragment| sum.saturating_add(fragment.size()))
 }
 
-/// The cells that were written, of a dense array in the box of its fragments.
-///
-/// Nothing is read if fragments cannot have the same cells: there is one, or their boxes do not
-/// overlap. Of others, cells that are there twice are counted twice, and the number is not exact.
-#[must_use]
-pub fn stored_cells(array: &Array) -> CellCount {
-    let fragments = array.fragments();
-    let schema = array.schema();
-    if schema.array_type == ArrayType::Dense {
-        let size =
-            |at| written(array, at).and_then(|(low, high)| u64::try_from(high.saturating_sub(low)).ok());
-        let sizes = (0..schema.domain.dimensions.len()).map(size);
-        let sizes = sizes.map(|size| size.map_or(0, |last| last.saturating_add(1)));
-        return CellCount { cells: sizes.fold(1, u64::saturating_mul), is_exact: true };
-    }
-    let cells = fragments.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.cell_count()));
-    let overlap = |at: usize| {
-        let Some(own) = fragments.get(at).and_then(|one| one.non_empty_domain()) else { return true };
-        fragments.iter().skip(at.saturating_add(1)).any(|other| {
-            other.non_empty_domain().is_none_or(|other| {
-                let mut ranges = own.iter().zip(other).zip(&schema.domain.dimensions);
-                ranges.all(|((own, other), dimension)| own.overlaps(dimension.datatype, other))
-            })
-        })
-    };
-    let apart = schema.allows_duplicates || !(0..fragments.len()).any(overlap) || fragments.len() < 2;
-    let whole = array.window() == TimeWindow::ALL
-        || fragments.iter().all(|one| {
-            // A consolidated fragment has cells of several times, of which a window may hide some.
-            array.window().start <= one.timestamps().0 && one.timestamps().1 <= array.window().end
-        });
-    CellCount { cells, is_exact: apart && whole && !array.has_deletes() }
-}
-
 /// The number of rows of a table, exactly: where the fragments do not say it, the rows are counted.
 ///
 /// # Errors
 /// Any error of reading.
 pub fn rows(array: &Array) -> Result<u64> {
-    let stored = stored_cells(array);
-    if stored.is_exact {
-        return Ok(stored.cells);
+    match array.stored_cells() {
+        Some(StoredCells { cells, is_exact: true }) => Ok(cells),
+        _ => count(array),
     }
-    let read: Read = array.read();
-    let counted = read.aggregate([Aggregate::count()])?;
-    Ok(counted.first().and_then(AggregateValue::as_u64).unwrap_or(0))
+}
+
+/// Counts the cells of an array.
+pub(crate) fn count(array: &Array) -> Result<u64> {
+    let counted = array.read().aggregate([Aggregate::count()])?;
+    let count = counted.first().and_then(AggregateValue::as_u64);
+    Ok(count.ok_or_else(|| tdb_array::Error::internal("a count is no number"))?)
 }
 
 /// The columns of a table, the index first.

@@ -76,9 +76,7 @@ mod rules;
 pub use self::create::Target;
 pub use self::error::{Error, Result};
 pub use self::export::{Export, TenXFiles, export};
-pub use self::facts::{
-    CellCount, DATA, JOINID, TableColumn, bytes, columns, largest_shape, rows, shape, stored_cells, written,
-};
+pub use self::facts::{DATA, JOINID, TableColumn, bytes, columns, largest_shape, rows, shape, written};
 pub use self::import::{Imported, TenX, import};
 pub use self::kind::{ENCODING_VERSIONS, Kind, SPATIAL_ENCODING_VERSIONS};
 pub use self::object::{Content, Object};

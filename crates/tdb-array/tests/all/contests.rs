@@ -116,6 +116,8 @@ fn fragments_along_a_line_are_not_compared_unless_one_reaches_into_the_other() {
         let count = u64::try_from(values(read()).len()).unwrap();
         assert_eq!(count, if second == 12 { 24 } else { 23 });
         assert_eq!(read().explain().unwrap().exact, second == 12);
+        let stored = open(&storage).stored_cells().unwrap();
+        assert_eq!((stored.cells, stored.is_exact), (24, second == 12));
     }
 }
 
@@ -145,6 +147,8 @@ fn a_fragment_with_a_history_is_compared_although_it_is_the_only_one() {
     assert!(array.fragments()[0].footer().has_timestamps);
     assert!(compared(&array.read().fields(["a"]).explain().unwrap()) > 0);
     assert_eq!(values(array.read()).len(), 12);
+    let stored = array.stored_cells().unwrap();
+    assert_eq!((stored.cells, stored.is_exact), (24, false));
 }
 
 /// A query and its name.
@@ -336,6 +340,9 @@ proptest! {
                 let found = u64::try_from(asked.collect().unwrap().len()).unwrap();
                 prop_assert!(explain.cells == found || (explain.cells > found && !explain.exact));
             }
+            let stored = open(&storage).stored_cells().unwrap();
+            let found = u64::try_from(newest.len()).unwrap();
+            prop_assert!(stored.cells == found || (stored.cells > found && !stored.is_exact));
         }
         // In global order, batches and the whole are in the same order.
         let whole = start().order(Layout::GlobalOrder).range("y", low..=high).fields(["a"]).collect().unwrap();

@@ -88,6 +88,7 @@ fn cells_outside_of_a_current_domain_that_came_later_are_not_read() {
         assert_eq!(groups.len(), 2);
         let explained = array.read().explain().unwrap();
         assert!(!explained.exact, "not all cells of the tile are returned");
+        assert!(!array.stored_cells().unwrap().is_exact, "nor all of the fragment");
         assert_eq!(array.read().condition(field("a").ge(2)).collect().unwrap().len(), 1);
     }
 }

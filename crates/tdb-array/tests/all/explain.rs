@@ -257,6 +257,9 @@ fn every_fixture_can_be_explained_and_no_result_is_larger_than_said() {
             if explain.exact { explain.cells == count } else { explain.cells >= count },
             "{id}: {explain:?}"
         );
+        let stored = array.stored_cells().unwrap();
+        let agrees = if stored.is_exact { stored.cells == count } else { stored.cells >= count };
+        assert!(agrees, "{id}: {stored:?}, {count}");
         assert!(explain.fragments.len() >= array.fragments().len(), "{id}");
         assert_eq!(stats.tiles == 0, stats.bytes_decoded == 0, "{id}: {stats:?}");
     }

@@ -67,9 +67,9 @@ fn array_json(object: &Object, array: &Array) -> Result<Map<String, Value>, Erro
         tell("cells_are_exact", json!(true));
         tell("columns", tdb_soma::columns(array)?.iter().map(column_json).collect());
     } else {
-        let stored = tdb_soma::stored_cells(array);
-        tell("cells", json!(stored.cells));
-        tell("cells_are_exact", json!(stored.is_exact));
+        let stored = array.stored_cells();
+        tell("cells", json!(stored.map(|stored| stored.cells)));
+        tell("cells_are_exact", json!(stored.is_some_and(|stored| stored.is_exact)));
         tell("datatype", json!(values_type(array)));
     }
     Ok(own)

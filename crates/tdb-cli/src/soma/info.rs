@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::Args as Group;
 use serde_json::{Value, json};
 use tdb_array::Array;
+use tdb_array::stored::StoredCells;
 use tdb_codec::{CellValNum, Datatype, to_u64};
-use tdb_soma::{CellCount, Content, Kind, Object, TableColumn};
+use tdb_soma::{Content, Kind, Object, TableColumn};
 use tdb_text::report::count_of;
 use tdb_text::value::cell_text;
 
@@ -231,12 +232,16 @@ fn column_row(column: &TableColumn) -> Vec<String> {
 }
 
 fn array_row(object: &Object, array: &Array) -> Vec<String> {
-    let CellCount { cells, is_exact } = tdb_soma::stored_cells(array);
+    let stored = array.stored_cells();
     let shape = tdb_soma::shape(array);
     let is_matrix = object.kind.is_some_and(Kind::is_matrix);
     let size = |size: &Option<u64>| size.map_or("?".to_owned(), |size| size.to_string());
     let whole = shape.iter().try_fold(1u64, |product, size| product.checked_mul((*size)?));
-    let filled = whole.filter(|whole| *whole > 0 && is_matrix).map(|whole| percent(cells, whole));
+    let most = |stored: StoredCells| if stored.is_exact { "" } else { "≤ " };
+    let cells = stored.map_or("?".to_owned(), |stored| format!("{}{}", most(stored), stored.cells));
+    let whole = whole.filter(|whole| *whole > 0 && is_matrix);
+    let filled =
+        stored.zip(whole).map(|(stored, whole)| format!("{}{}", most(stored), percent(stored.cells, whole)));
     let values = describe::values_type(array).map(str::to_owned);
     let values = values.unwrap_or_else(|| count(to_u64(array.schema().fields().count()), "column"));
     vec![
@@ -244,7 +249,7 @@ fn array_row(object: &Object, array: &Array) -> Vec<String> {
         one_line(object.kind_name().unwrap_or("unknown")),
         values,
         if is_matrix { shape.iter().map(size).collect::<Vec<_>>().join(" × ") } else { String::new() },
-        format!("{}{cells}", if is_exact { "" } else { "≤ " }),
+        cells,
         filled.unwrap_or_default(),
         tdb_soma::bytes(array).to_string(),
         array.fragments().len().to_string(),

@@ -84,6 +84,28 @@ fn anything_in_an_experiment_is_shown_alone_and_other_things_are_not() {
 }
 
 #[test]
+fn what_was_written_twice_is_not_counted_twice_after_a_consolidation() {
+    let (_scratch, path) = made(&Cells::default());
+    let (data, obs) = (path.join("ms/RNA/X/data"), path.join("obs"));
+    let again = WriteOptions::new().open(&data).unwrap();
+    let write = again.write().column(WriteColumn::fixed("soma_dim_0", &[0i64]));
+    let write = write.column(WriteColumn::fixed("soma_dim_1", &[0i64]));
+    write.column(WriteColumn::fixed("soma_data", &[9f32])).commit().unwrap();
+    let again = WriteOptions::new().open(&obs).unwrap();
+    let write = again.write().column(WriteColumn::fixed("soma_joinid", &[2i64]));
+    let write = write.column(WriteColumn::var("name", b"other", &[0, 5]));
+    write.column(WriteColumn::fixed("kind", &[1i32])).commit().unwrap();
+    for array in [&data, &obs] {
+        assert_eq!(tdb(&["consolidate", text(array)]).code, 0);
+    }
+    let shown = said(&["soma", "info", text(&path)]);
+    assert!(shown.contains("obs: 4 rows, "), "{shown}");
+    assert!(shown.contains(" ≤ 6  ≤ 50.00 % "), "{shown}");
+    let data = json(&["soma", "info", text(&data), "--json"]);
+    assert_eq!((&data["cells"], &data["cells_are_exact"]), (&6.into(), &false.into()));
+}
+
+#[test]
 fn what_cannot_be_opened_has_its_error_in_its_place() {
     let (_scratch, path) = made(&Cells::default());
     fs::remove_dir_all(path.join("ms/RNA/X/data")).unwrap();

@@ -249,7 +249,7 @@ pub(super) const LAYERS: &[Layers] = &[
     },
     Layers {
         package: "tdb-query",
-        modules: &["explain", "array", "deletion", "cells_condition", "enumerations", "query"],
+        modules: &["explain", "array", "stored", "deletion", "cells_condition", "enumerations", "query"],
         upward: &[],
     },
     Layers {
