@@ -15,7 +15,8 @@ use crate::object::{list_root, object_type};
 use crate::paths::{GROUP_FOLDER, GROUP_MARKER, METADATA};
 use crate::put::{ensure_folder, put, sync_folder};
 use crate::storage::{
-    Below, LocalPlaces, LocalStorage, Places, Storage, WriteStorage, join, location_without_secrets,
+    Below, Durability, LocalPlaces, LocalStorage, Places, Storage, WriteStorage, join,
+    location_without_secrets,
 };
 use crate::timed::TimedFiles;
 use crate::{Error, Result, TimeWindow, WriteError, clock};
@@ -37,19 +38,31 @@ impl WriteOptions {
     /// # Errors
     /// As for [`Self::create_group`].
     pub fn create_group_storage(self, storage: &dyn WriteStorage) -> Result<()> {
-        match object_type(storage) {
-            Ok(ObjectType::Invalid) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Ok(_) => return Err(WriteError::Exists.into()),
-            Err(error) => return Err(Error::io(storage.describe(""), error)),
-        }
+        refuse_taken(storage)?;
         storage.create_folder("").map_err(|error| Error::io(storage.describe(""), error))?;
-        ensure_folder(storage, METADATA, self.durability)?;
-        // For this reader, the folder of details alone makes a group; other readers need the
-        // marker.
-        ensure_folder(storage, GROUP_FOLDER, self.durability)?;
-        put(storage, GROUP_MARKER, &[], self.durability)?;
-        sync_folder(storage, "", self.durability)
+        mark(storage, self.durability)
+    }
+
+    /// Begins a group in a storage: there is none until its first members and its metadata are
+    /// committed, together. If that fails, what was written of it is removed as far as the storage
+    /// allows.
+    ///
+    /// # Errors
+    /// As for [`Self::create_group`].
+    pub fn begin_group_storage(self, storage: impl WriteStorage + 'static) -> Result<GroupWriter> {
+        let storage: Arc<dyn WriteStorage> = Arc::new(storage);
+        refuse_taken(&*storage)?;
+        storage.create_folder("").map_err(|error| Error::io(storage.describe(""), error))?;
+        Ok(GroupWriter {
+            context: self.context(storage.clone()),
+            storage,
+            options: self,
+            version: GroupVersion::V2,
+            members: GroupMembers::default(),
+            changes: BTreeMap::new(),
+            metadata: MetadataChanges::new(),
+            is_new: true,
+        })
     }
 
     /// Opens the group in a local folder for changes.
@@ -82,8 +95,28 @@ impl WriteOptions {
             members,
             changes: BTreeMap::new(),
             metadata,
+            is_new: false,
         })
     }
+}
+
+/// Refuses a folder that is something already.
+fn refuse_taken(storage: &dyn WriteStorage) -> Result<()> {
+    match object_type(storage) {
+        Ok(ObjectType::Invalid) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Ok(_) => Err(WriteError::Exists.into()),
+        Err(error) => Err(Error::io(storage.describe(""), error)),
+    }
+}
+
+/// Makes a folder a group for every reader.
+fn mark(storage: &dyn WriteStorage, durability: Durability) -> Result<()> {
+    ensure_folder(storage, METADATA, durability)?;
+    // For this reader, the folder of details alone makes a group; other readers need the marker.
+    ensure_folder(storage, GROUP_FOLDER, durability)?;
+    put(storage, GROUP_MARKER, &[], durability)?;
+    sync_folder(storage, "", durability)
 }
 
 /// Changes to a group: members and key-value metadata. They take effect when they are committed.
@@ -116,6 +149,8 @@ pub struct GroupWriter {
     /// By key: members to add, and members to remove, with their mark.
     changes: BTreeMap<String, GroupMember>,
     metadata: MetadataChanges,
+    /// Whether there is no group yet.
+    is_new: bool,
 }
 
 impl GroupWriter {
@@ -272,9 +307,27 @@ impl GroupWriter {
     /// # Errors
     /// Any I/O error of the storage. Metadata may be written already then, if both were changed.
     pub fn commit(self) -> Result<()> {
+        if self.is_new {
+            return self.finish().inspect_err(|_| self.discard());
+        }
         let metadata = self.metadata.write(&*self.storage, &self.options)?;
         self.write_members()?;
         if metadata.is_some() || !self.changes.is_empty() { self.renew_manifest(&[]) } else { Ok(()) }
+    }
+
+    /// Makes a group of what was begun. The metadata comes first: the members make it a group.
+    fn finish(&self) -> Result<()> {
+        self.metadata.write(&*self.storage, &self.options)?;
+        self.write_members()?;
+        mark(&*self.storage, self.options.durability)
+    }
+
+    /// Removes what was written of a group that is not complete, the members first.
+    fn discard(&self) {
+        // What cannot be removed is in the way of another group here, and no more than that.
+        let _ = self.storage.remove_folder(GROUP_FOLDER);
+        let _ = self.storage.remove_file(GROUP_MARKER);
+        let _ = self.storage.remove_folder(METADATA);
     }
 
     fn write_members(&self) -> Result<()> {
@@ -307,6 +360,7 @@ impl GroupWriter {
 mod tests {
     use super::*;
     use crate::storage::MemoryStorage;
+    use crate::storage::testing::{Fault, Faults, FaultyStorage};
 
     /// A group with an array in it, and a place that knows the array only with its signature.
     #[derive(Debug)]
@@ -320,6 +374,45 @@ mod tests {
 
         fn identity(&self, location: &str) -> String {
             location.to_owned()
+        }
+    }
+
+    /// A new group with an array in it and an entry of metadata.
+    fn begun(storage: impl WriteStorage + 'static) -> GroupWriter {
+        let mut group = WriteOptions::new().begin_group_storage(storage).unwrap();
+        group.add(GroupMember::new(ObjectType::Array, "a").with_name("a").with_relative_uri()).unwrap();
+        group.metadata(MetadataChanges::new().put_text("key", "value"));
+        group
+    }
+
+    #[test]
+    fn a_group_that_was_begun_is_there_with_its_members_or_not_at_all() {
+        let storage = MemoryStorage::default();
+        let group = begun(storage.clone());
+        assert!(WriteOptions::new().open_group_storage(storage.clone()).is_err());
+        group.commit().unwrap();
+        let group = WriteOptions::new().open_group_storage(storage.clone()).unwrap();
+        assert_eq!(group.members().len(), 1);
+        assert!(WriteOptions::new().begin_group_storage(storage).is_err());
+        // Whichever call fails, nothing is left that could be taken for a group.
+        for fault in [Fault::Fail(io::ErrorKind::TimedOut), Fault::FailAfter(io::ErrorKind::TimedOut)] {
+            let mut failures = 0;
+            for call in 0.. {
+                let storage = Arc::new(FaultyStorage::new(MemoryStorage::default()));
+                let group = begun(storage.clone());
+                storage.set(Faults::call(call, fault));
+                if group.commit().is_ok() {
+                    // A call that a commit does without may fail.
+                    if storage.faults() == 0 {
+                        break;
+                    }
+                    continue;
+                }
+                failures += 1;
+                let left = object_type(storage.inner());
+                assert!(!matches!(left, Ok(ObjectType::Group)), "{fault:?} of call {call}: {left:?}");
+            }
+            assert!(failures > 2, "{fault:?}: {failures}");
         }
     }
 
