@@ -1,5 +1,5 @@
-//! Files for what does not fit into memory, for as long as a command runs; and files that take the
-//! place of another one when they are complete.
+//! Files for what does not fit into memory, for as long as a command runs; and files and folders
+//! that take a place when they are complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -215,22 +215,84 @@ fn name(_: &File, _: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Removes what killed processes left of files of this name: nobody has them locked. A file that is
-/// new may not be locked yet.
+/// The file in a folder that is being made, which its process has locked. The names of arrays and
+/// groups do not begin with a dot.
+const LOCK: &str = ".lock";
+
+/// A folder beside another one, until it is given a name of its own. It is gone with its owner. If
+/// the process is killed, the next one that makes a folder for the same name removes it.
+#[derive(Debug)]
+pub(crate) struct TemporaryFolder {
+    path: PathBuf,
+    /// Locked for as long as the folder is being made.
+    lock: Option<File>,
+}
+
+impl TemporaryFolder {
+    /// A new folder in that of a path.
+    pub(crate) fn beside(path: &Path) -> io::Result<Self> {
+        remove_leftovers(path);
+        let path = loop {
+            let path = free_name_beside(path);
+            match fs::create_dir(&path) {
+                Ok(()) => break path,
+                // Another thread was faster.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        };
+        let mut folder = Self { path, lock: None };
+        let lock = File::create(folder.path.join(LOCK))?;
+        // Locks that a file system does not have leave a folder for good if the process is killed.
+        let _ = lock.try_lock();
+        folder.lock = Some(lock);
+        Ok(folder)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the folder a name in the folder that it is in.
+    pub(crate) fn rename(mut self, name: &Path) -> io::Result<()> {
+        // From here on the folder is new again, so that nobody takes it for left over.
+        fs::remove_file(self.path.join(LOCK))?;
+        self.lock = None;
+        fs::rename(&self.path, name)
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        self.lock = None;
+        // What cannot be removed, the next one removes. After `rename`, nothing has its name.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes what killed processes left of files and folders of this name: nobody has them locked.
+/// What is new may not be locked yet.
 fn remove_leftovers(path: &Path) {
     let (start, end) = around(path);
     let Ok(entries) = fs::read_dir(folder_of(path)) else { return };
     for entry in entries.filter_map(Result::ok) {
         let found = entry.file_name();
         let is_part = found.to_str().is_some_and(|name| name.starts_with(&start) && name.ends_with(end));
-        let age =
-            entry.metadata().and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
-        if !is_part || age.is_none_or(|age| age < LEFTOVER_AGE) {
+        let Some(is_folder) = entry.file_type().ok().filter(|_| is_part).map(|found| found.is_dir()) else {
             continue;
-        }
-        if File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+        };
+        let own = entry.path();
+        // The lock is held until the file is gone: so whoever finished in this moment is new below.
+        let lock = File::open(if is_folder { own.join(LOCK) } else { own.clone() });
+        let is_left = match &lock {
+            Ok(lock) => lock.try_lock().is_ok(),
+            Err(error) => is_folder && error.kind() == io::ErrorKind::NotFound,
+        };
+        let modified = fs::symlink_metadata(&own).and_then(|found| found.modified());
+        let age = modified.ok().and_then(|time| time.elapsed().ok());
+        if is_left && age.is_some_and(|age| age >= LEFTOVER_AGE) {
             // Another process may have removed it.
-            let _ = fs::remove_file(entry.path());
+            let _ = if is_folder { fs::remove_dir_all(&own) } else { fs::remove_file(&own) };
         }
     }
 }
@@ -302,5 +364,33 @@ mod tests {
         let left = [part(&path, 1, 0), part(&path, 1, 1), part(&path, 1, 2)].map(|path| path.exists());
         assert_eq!((left, fs::read_dir(&folder).unwrap().count()), ([false, true, true], 3));
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn folders_of_a_killed_process_are_removed_unless_they_are_new_or_locked() {
+        let root = std::env::temp_dir().join(format!("tdb-left-folders-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let place = root.join("x.soma");
+        let old = std::time::SystemTime::now() - 2 * LEFTOVER_AGE;
+        let age = |path: &Path| File::open(path).unwrap().set_modified(old).unwrap();
+        // A process that is killed leaves its folder and the file, which nobody has locked then.
+        let killed = TemporaryFolder::beside(&place).unwrap();
+        fs::create_dir(killed.path().join("obs")).unwrap();
+        let left = root.join("left");
+        fs::rename(killed.path(), &left).unwrap();
+        drop(killed);
+        let killed = part(&place, 1, 0);
+        fs::rename(&left, &killed).unwrap();
+        age(&killed);
+        let working = TemporaryFolder::beside(&place).unwrap();
+        assert!(!killed.exists());
+        age(working.path());
+        fs::create_dir(part(&place, 1, 1)).unwrap();
+        drop(TemporaryFolder::beside(&place).unwrap());
+        assert!(working.path().exists() && part(&place, 1, 1).exists());
+        working.rename(&place).unwrap();
+        assert_eq!((fs::read_dir(&place).unwrap().count(), fs::read_dir(&root).unwrap().count()), (0, 2));
+        fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -1,68 +1,45 @@
 //! Folders that commands make: nobody sees one before it is complete.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::failure::{Failure, Result};
+use crate::temporary::TemporaryFolder;
 
 /// A folder beside its place. It gets its name when it is finished, and is removed if it never is.
 #[derive(Debug)]
 pub(super) struct NewFolder {
-    beside: PathBuf,
+    beside: TemporaryFolder,
     place: PathBuf,
-    is_finished: bool,
 }
 
 impl NewFolder {
     pub(super) fn beside(place: &Path) -> Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let failed = |error: io::Error| Failure::at(place, error);
+        let failed = |error: std::io::Error| Failure::at(place, error);
         if place.symlink_metadata().is_ok() {
             return Err(exists(place));
         }
         let place = std::path::absolute(place).map_err(failed)?;
-        let (Some(above), Some(name)) = (place.parent(), place.file_name()) else {
+        let (Some(above), Some(_)) = (place.parent(), place.file_name()) else {
             return Err(exists(&place));
         };
         fs::create_dir_all(above).map_err(failed)?;
-        loop {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let own = format!(".{}.{}-{number}.tmp", name.to_string_lossy(), std::process::id());
-            let beside = above.join(own);
-            match fs::create_dir(&beside) {
-                Ok(()) => return Ok(Self { beside, place, is_finished: false }),
-                // A leftover of an earlier process with the same id.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(error)),
-            }
-        }
+        let beside = TemporaryFolder::beside(&place).map_err(failed)?;
+        Ok(Self { beside, place })
     }
 
     /// Where it is until it is finished.
     pub(super) fn path(&self) -> &Path {
-        &self.beside
+        self.beside.path()
     }
 
     /// Gives the folder its name.
-    pub(super) fn finish(mut self) -> Result {
+    pub(super) fn finish(self) -> Result {
         // Another process may have made it meanwhile.
         if self.place.symlink_metadata().is_ok() {
             return Err(exists(&self.place));
         }
-        fs::rename(&self.beside, &self.place).map_err(|error| Failure::at(&self.place, error))?;
-        self.is_finished = true;
-        Ok(())
-    }
-}
-
-impl Drop for NewFolder {
-    fn drop(&mut self) {
-        if !self.is_finished {
-            // What cannot be removed has a name that says what it is.
-            let _ = fs::remove_dir_all(&self.beside);
-        }
+        self.beside.rename(&self.place).map_err(|error| Failure::at(&self.place, error))
     }
 }
 
@@ -86,6 +63,7 @@ mod tests {
         let (first, second) = (NewFolder::beside(&place).unwrap(), NewFolder::beside(&place).unwrap());
         first.finish().unwrap();
         assert!(place.is_dir() && second.finish().is_err() && NewFolder::beside(&place).is_err());
+        assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
         assert_eq!(fs::read_dir(root.join("above")).unwrap().count(), 1);
         fs::remove_dir_all(&root).unwrap();
     }
