@@ -151,7 +151,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Read(args) => read::run(&args, &stores, screen, out, err),
             Command::Show(args) => show::run(&args, &stores, screen, out, err),
             Command::Explain(args) => explain::run(&args, &stores, out, err),
-            Command::Soma(args) => soma::run(&args, &stores, screen, out),
+            Command::Soma(args) => soma::run(&args, &stores, screen, out, err),
             Command::Sql(args) => sql::run(&args, stores, screen, out, err),
             Command::Cluster(args) => cluster::run(&args, stores, out),
             Command::Dump(args) => dump::run(&args, &stores, out),

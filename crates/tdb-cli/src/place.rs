@@ -215,6 +215,14 @@ pub(crate) fn is_url(place: &Path) -> bool {
     place.to_str().is_some_and(|place| place.contains("://"))
 }
 
+/// The path of a place on the local disk, which may be a URL; `None` for one of a store.
+pub(crate) fn local(place: &Path) -> Option<&Path> {
+    match place.to_str().and_then(|place| place.strip_prefix("file://")) {
+        Some(path) => Some(Path::new(path.strip_prefix("localhost").unwrap_or(path))),
+        None => (!is_url(place)).then_some(place),
+    }
+}
+
 /// A place as an absolute path or URL.
 pub(crate) fn absolute(place: &Path) -> Option<Cow<'_, Path>> {
     if is_url(place) { Some(place.into()) } else { Some(std::path::absolute(place).ok()?.into()) }

@@ -52,11 +52,17 @@ impl SomaArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &SomaArgs, stores: &Stores, screen: Option<Screen>, out: &mut dyn Write) -> Result {
+pub(crate) fn run(
+    args: &SomaArgs,
+    stores: &Stores,
+    screen: Option<Screen>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
     match &args.command {
         SomaCommand::Info(args) => info::run(args, stores, screen, out),
         SomaCommand::Verify(args) => verify::run(args, stores, out),
-        SomaCommand::Import(args) => market::import(args, stores, out),
+        SomaCommand::Import(args) => market::import(args, stores, out, err),
         SomaCommand::Export(args) => market::export(args, stores, out),
     }
 }

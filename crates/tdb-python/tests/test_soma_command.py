@@ -36,12 +36,21 @@ def _folder(path: pathlib.Path, values: str, types: bool, packed: bool, seed: in
     rng = np.random.default_rng(seed)
     genes, cells = int(rng.integers(1, 30)), int(rng.integers(1, 40))
     places = [(gene, cell) for cell in range(1, cells + 1) for gene in range(1, genes + 1) if rng.random() < 0.3]
-    numbers = rng.integers(1, 1000, len(places)) if values == "integer" else rng.random(len(places))
+    # Some are there several times, in the order of the others or in none.
+    places += [places[at] for at in rng.integers(0, len(places), len(places) // 5)] if places else []
+    places = sorted(places, key=lambda place: place[::-1]) if seed % 2 else [places[at] for at in rng.permutation(len(places))]
+    # Eighths have the same sum in every order.
+    numbers = rng.integers(1, 1000, len(places)) / (1 if values == "integer" else 8)
+    numbers = numbers.astype(np.int64) if values == "integer" else numbers
     shown = [""] * len(places) if values == "pattern" else [f" {one}" for one in numbers]
     lines = [f"%%MatrixMarket matrix coordinate {values} general", "%", f"{genes} {cells} {len(places)}"]
     lines += [f"{gene} {cell}{value}" for (gene, cell), value in zip(places, shown)]
     kinds = ["Gene Expression", "Antibody Capture", "ü"]
     features = [f"ENSG{at}\tG{at % 7}" + (f"\t{kinds[at % 3]}" if types else "") for at in range(genes)]
+    if types and seed >= 2:
+        # As Cell Ranger ARC writes them: some have a place in the genome, which may be no number.
+        ends = ["" if at % 3 == 2 else f"\tchr{at % 4}\t{at * 100}\t{'?' if seed == 4 else at}" for at in range(genes)]
+        features = [own + end for own, end in zip(features, ends)]
     files = {
         "matrix.mtx": lines,
         "barcodes.tsv": [f"AAAC{at}-1" for at in range(cells)],

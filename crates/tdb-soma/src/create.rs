@@ -1,13 +1,16 @@
 //! New objects, with the schemas and the metadata that tiledbsoma gives them.
 
+use std::cell::RefCell;
+use std::io;
 use std::sync::Arc;
 
+use tdb_array::error::WriteError;
 use tdb_array::group::{GroupMember, ObjectType};
 use tdb_array::schema::{
     ArraySchema, Attribute, CellValNum, Datatype, Dimension, Enumeration, Filter, Pipeline, Range,
     enumeration_file_name,
 };
-use tdb_array::storage::WriteStorage;
+use tdb_array::storage::{WriteStorage, location_without_secrets};
 use tdb_array::write::MetadataChanges;
 use tdb_array::{ArrayWriter, Key, WriteColumn, WriteOptions};
 
@@ -23,6 +26,9 @@ const TILE: i64 = 2048;
 pub(crate) const INDEX: &str = "soma_dataframe_original_index_name";
 /// What a name of a member may have in the name of its folder, beside letters and digits.
 const SAFE: &[u8] = b"-_.()^!@+={}~'";
+/// How the names of the format's own folders begin: a member that is called `__meta` would be taken
+/// for the metadata of its collection.
+const RESERVED: &str = "__";
 
 /// Where an experiment is written, and how.
 pub struct Target<'a> {
@@ -40,13 +46,65 @@ pub struct Target<'a> {
 /// A column of a new table.
 pub(crate) struct NewColumn<'a> {
     pub(crate) name: &'a str,
-    pub(crate) values: Vec<&'a str>,
-    /// Whether the values are categories.
-    pub(crate) is_category: bool,
+    pub(crate) values: NewValues<'a>,
 }
 
-impl Target<'_> {
-    /// Creates a table with these columns of texts, whose ids are counted.
+/// The values of a column.
+pub(crate) enum NewValues<'a> {
+    Texts(Vec<&'a str>),
+    /// Texts of which few are different, kept as an enumeration.
+    Categories(Vec<&'a str>),
+    /// Whole numbers, of which some may be missing.
+    Numbers(Vec<Option<i64>>),
+}
+
+/// An experiment that is being written: what is below it comes first, and its own group last.
+pub(crate) struct Build<'a> {
+    pub(crate) target: &'a Target<'a>,
+    /// The paths of what was made, in this order.
+    made: RefCell<Vec<String>>,
+}
+
+impl<'a> Build<'a> {
+    /// Begins at a place at which there is nothing.
+    pub(crate) fn new(target: &'a Target<'a>) -> Result<Self> {
+        let storage = (target.storage)("")?;
+        let listed = match storage.list("") {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            listed => listed,
+        };
+        let location = || location_without_secrets(&storage.describe("")).into_owned();
+        let listed =
+            listed.map_err(|error| Error::NotAnObject { location: location(), why: error.to_string() })?;
+        // The locks of those who make the folder.
+        if let Some(entry) = listed.iter().find(|entry| !entry.name.starts_with('.')) {
+            let why = format!("there is something here already: {}", entry.name);
+            return Err(Error::NotAnObject { location: location(), why });
+        }
+        Ok(Self { target, made: RefCell::default() })
+    }
+
+    /// Removes what was made, as far as the storages allow: the last one first, so that no
+    /// collection is there without its members.
+    pub(crate) fn remove(&self) {
+        for path in self.made.take().iter().rev() {
+            if let Ok(storage) = (self.target.storage)(path) {
+                // What cannot be removed is part of no experiment.
+                let _ = storage.remove_folder("");
+            }
+        }
+    }
+
+    /// Notes that something is made, whether or not that fails in the middle, unless it is another
+    /// process's. The experiment's own group removes what it has written itself: all else is below.
+    fn making<T>(&self, path: &str, made: tdb_array::Result<T>) -> Result<T> {
+        if !path.is_empty() && !matches!(made, Err(tdb_array::Error::Write(WriteError::Exists))) {
+            self.made.borrow_mut().push(path.to_owned());
+        }
+        Ok(made?)
+    }
+
+    /// Creates a table with these columns, whose ids are counted.
     pub(crate) fn table(
         &self,
         path: &str,
@@ -56,13 +114,14 @@ impl Target<'_> {
     ) -> Result<()> {
         let size = i64::try_from(rows.max(1)).unwrap_or(i64::MAX);
         let mut schema = ArraySchema::sparse().dimension(axis(JOINID, TILE.min(size)));
-        let mut options = self.options.clone();
-        let mut columns: Vec<Encoded<'_>> = columns.iter().map(Encoded::of).collect();
-        for column in &mut columns {
+        let mut options = self.target.options.clone();
+        let columns: Vec<Encoded<'_>> = columns.iter().map(Encoded::of).collect::<Result<_>>()?;
+        for column in &columns {
             let name = column.name;
-            let attribute = match &column.categories {
-                None => Attribute::new(name, Datatype::StringUtf8, CellValNum::Var),
-                Some(categories) => {
+            let attribute = match &column.stored {
+                Stored::Texts { .. } => Attribute::new(name, Datatype::StringUtf8, CellValNum::Var),
+                Stored::Numbers(_) => Attribute::new(name, Datatype::Int64, CellValNum::ONE),
+                Stored::Codes { categories, .. } => {
                     let file = enumeration_file_name().map_err(tdb_array::Error::from)?;
                     let values =
                         Enumeration::new(name, file, Datatype::StringUtf8, CellValNum::Var, categories);
@@ -81,14 +140,15 @@ impl Target<'_> {
         if rows == 0 {
             return Ok(());
         }
-        let (ids, valid): (Vec<i64>, Vec<u8>) = ((0..size).collect(), vec![1; rows]);
+        let ids: Vec<i64> = (0..size).collect();
         let mut write = writer.write().column(WriteColumn::fixed(JOINID, &ids));
         for column in &columns {
-            let values = match &column.categories {
-                None => WriteColumn::var(column.name, &column.bytes, &column.offsets),
-                Some(_) => WriteColumn::fixed(column.name, &column.codes),
+            let values = match &column.stored {
+                Stored::Texts { bytes, offsets } => WriteColumn::var(column.name, bytes, offsets),
+                Stored::Numbers(numbers) => WriteColumn::fixed(column.name, numbers),
+                Stored::Codes { codes, .. } => WriteColumn::fixed(column.name, codes),
             };
-            write = write.column(values.nullable(&valid));
+            write = write.column(values.nullable(&column.valid));
         }
         write.commit()?;
         Ok(())
@@ -103,14 +163,13 @@ impl Target<'_> {
             .dimension(axis("soma_dim_1", TILE))
             .attribute(data);
         let schema = finished(schema, &sizes)?;
-        self.array(path, self.options.clone(), &schema, &marks(Kind::SparseNdArray))
+        self.array(path, self.target.options.clone(), &schema, &marks(Kind::SparseNdArray))
     }
 
     /// Creates a collection of what is in the folders of these names below it.
     pub(crate) fn collection(&self, path: &str, kind: Kind, members: &[(&str, ObjectType)]) -> Result<()> {
-        let storage = (self.storage)(path)?;
-        self.options.clone().create_group_storage(&*storage)?;
-        let mut group = self.options.clone().open_group_storage(storage)?;
+        let storage = (self.target.storage)(path)?;
+        let mut group = self.making(path, self.target.options.clone().begin_group_storage(storage))?;
         for (name, object) in members {
             group.add(GroupMember::new(*object, folder_of(name)?).with_name(*name).with_relative_uri())?;
         }
@@ -129,9 +188,9 @@ impl Target<'_> {
         schema: &ArraySchema,
         entries: &MetadataChanges,
     ) -> Result<ArrayWriter> {
-        let storage = (self.storage)(path)?;
-        options.create_storage(&*storage, schema)?;
-        let writer = self.options.clone().open_storage(storage)?;
+        let storage = (self.target.storage)(path)?;
+        self.making(path, options.create_storage(&*storage, schema))?;
+        let writer = self.target.options.clone().open_storage(storage)?;
         writer.write_metadata(entries)?;
         Ok(writer)
     }
@@ -140,36 +199,44 @@ impl Target<'_> {
 /// A column as it is stored.
 struct Encoded<'a> {
     name: &'a str,
-    bytes: Vec<u8>,
-    offsets: Vec<u64>,
-    codes: Vec<i32>,
-    categories: Option<Vec<&'a str>>,
+    valid: Vec<u8>,
+    stored: Stored<'a>,
+}
+
+enum Stored<'a> {
+    Texts { bytes: Vec<u8>, offsets: Vec<u64> },
+    Codes { codes: Vec<i32>, categories: Vec<&'a str> },
+    Numbers(Vec<i64>),
 }
 
 impl<'a> Encoded<'a> {
-    fn of(column: &NewColumn<'a>) -> Self {
-        let mut own = Self {
-            name: column.name,
-            bytes: Vec::new(),
-            offsets: vec![0],
-            codes: Vec::new(),
-            categories: None,
+    fn of(column: &NewColumn<'a>) -> Result<Self> {
+        let (len, stored) = match &column.values {
+            NewValues::Texts(values) => {
+                let (mut bytes, mut offsets) = (Vec::new(), vec![0]);
+                for value in values {
+                    bytes.extend_from_slice(value.as_bytes());
+                    offsets.push(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+                }
+                (values.len(), Stored::Texts { bytes, offsets })
+            }
+            NewValues::Categories(values) => {
+                let mut categories = values.clone();
+                categories.sort_unstable();
+                categories.dedup();
+                let code = |value: &&str| i32::try_from(categories.binary_search(value).ok()?).ok();
+                let codes: Option<Vec<i32>> = values.iter().map(code).collect();
+                let codes = codes.ok_or_else(|| tdb_array::Error::internal("a value is no category"))?;
+                (values.len(), Stored::Codes { codes, categories })
+            }
+            NewValues::Numbers(values) => {
+                // What a null has below it is nobody's value.
+                let numbers = values.iter().map(|value| value.unwrap_or(0)).collect();
+                let valid = values.iter().map(|value| u8::from(value.is_some())).collect();
+                return Ok(Self { name: column.name, valid, stored: Stored::Numbers(numbers) });
+            }
         };
-        if column.is_category {
-            let mut categories = column.values.clone();
-            categories.sort_unstable();
-            categories.dedup();
-            let code =
-                |value: &&str| categories.binary_search(value).ok().and_then(|code| i32::try_from(code).ok());
-            own.codes = column.values.iter().map(|value| code(value).unwrap_or(-1)).collect();
-            own.categories = Some(categories);
-            return own;
-        }
-        for value in &column.values {
-            own.bytes.extend_from_slice(value.as_bytes());
-            own.offsets.push(u64::try_from(own.bytes.len()).unwrap_or(u64::MAX));
-        }
-        own
+        Ok(Self { name: column.name, valid: vec![1; len], stored })
     }
 }
 
@@ -210,8 +277,13 @@ fn marks(kind: Kind) -> MetadataChanges {
 /// # Errors
 /// No folder can be called so.
 pub(crate) fn folder_of(name: &str) -> Result<String> {
-    if matches!(name, "" | "." | "..") {
-        let what = format!("{name:?} is no name of a member: a folder cannot be called so");
+    let why = match name {
+        "" | "." | ".." => Some("a folder cannot be called so"),
+        _ if name.starts_with(RESERVED) => Some("names that begin with __ are for the format's own folders"),
+        _ => None,
+    };
+    if let Some(why) = why {
+        let what = format!("{name:?} is no name of a member: {why}");
         return Err(Error::Input { file: String::new(), line: None, what });
     }
     let mut folder = String::new();
@@ -234,5 +306,8 @@ mod tests {
         assert_eq!(folder_of("RNA").unwrap(), "RNA");
         assert_eq!(folder_of("a b/ü").unwrap(), "a%20b%2F%C3%BC");
         assert!(folder_of("..").is_err() && folder_of("").is_err());
+        assert_eq!(folder_of("_x__").unwrap(), "_x__");
+        let error = folder_of("__meta").unwrap_err().to_string();
+        assert!(error.starts_with("\"__meta\" is no name of a member: names that begin with __"), "{error}");
     }
 }

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use tdb_array::query::Aggregate;
-use tdb_array::schema::{ArrayType, CellValNum, Datatype, FieldKind};
-use tdb_array::{Array, Cells, Column, Layout, MemoryBudget};
+use tdb_array::schema::{ArrayType, CellValNum, Datatype};
+use tdb_array::{Array, Column, Layout, MemoryBudget};
 
 use crate::create::INDEX;
-use crate::facts::{DATA, JOINID, whole};
+use crate::facts::{DATA, count, whole};
+use crate::names::Names;
 use crate::{Error, Imported, Kind, Object, Result};
 
 /// The column that has the ids if the metadata names none.
@@ -69,20 +69,20 @@ pub fn export(
     }
 
     let obs_id = id_column(obs, how.obs_id, OBS_ID)?;
-    let cells = Names::of(obs, &[Some(&obs_id)])?;
+    let cells = Names::of(obs, &[Some(&obs_id)], TYPE, how.memory)?;
     for row in &cells.rows {
         writeln!(files.barcodes, "{}", row.join("\t")).map_err(unwritten)?;
     }
     let var_id = id_column(var, how.var_id, VAR_ID)?;
     let has = |name: &'static str| var.array().and_then(|array| array.schema().field(name)).map(|_| name);
     let names = how.var_name.or_else(|| has(NAMES)).unwrap_or(&var_id);
-    let genes = Names::of(var, &[Some(&var_id), Some(names), has(TYPES)])?;
+    let genes = Names::of(var, &[Some(&var_id), Some(names), has(TYPES)], TYPE, how.memory)?;
     for row in &genes.rows {
         writeln!(files.features, "{}", row.join("\t")).map_err(unwritten)?;
     }
     let values = matrix(layer, array, &cells, &genes, how.memory, files.matrix, heard)?;
     let size = |names: &Names| u64::try_from(names.ids.len()).unwrap_or(u64::MAX);
-    Ok(Imported { cells: size(&cells), genes: size(&genes), values })
+    Ok(Imported { cells: size(&cells), genes: size(&genes), values, notes: Vec::new() })
 }
 
 /// A member of a collection by its name.
@@ -113,105 +113,6 @@ fn id_column(table: &Object, given: Option<&str>, usual: &str) -> Result<String>
     })
 }
 
-/// The rows of a table in the order of their ids, as texts.
-struct Names {
-    ids: Vec<i64>,
-    rows: Vec<Vec<String>>,
-}
-
-impl Names {
-    /// The columns of these names; where there is none, the usual type of a feature.
-    fn of(table: &Object, columns: &[Option<&str>]) -> Result<Self> {
-        let array = table.array().ok_or_else(|| wrong(table, "this is no table".to_owned()))?;
-        let texts: Vec<Text> =
-            columns.iter().flatten().map(|name| Text::of(table, array, name)).collect::<Result<_>>()?;
-        let mut wanted: Vec<&str> = columns.iter().flatten().copied().chain([JOINID]).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        let mut all: Vec<(i64, Vec<String>)> = Vec::new();
-        for batch in array.read().fields(wanted).batches()? {
-            let batch: Cells = batch?;
-            let ids = batch.field(JOINID)?.values::<i64>()?;
-            for (at, id) in ids.iter().enumerate() {
-                let mut texts = texts.iter();
-                let mut row = Vec::with_capacity(columns.len());
-                for column in columns {
-                    row.push(match (column, column.and_then(|_| texts.next())) {
-                        (Some(name), Some(text)) => text.cell(table, batch.field(name)?, at)?,
-                        _ => TYPE.to_owned(),
-                    });
-                }
-                all.push((*id, row));
-            }
-        }
-        all.sort_by_key(|(id, _)| *id);
-        let (ids, rows) = all.into_iter().unzip();
-        Ok(Self { ids, rows })
-    }
-
-    /// The position of an id, counted from 0.
-    fn position(&self, id: i64) -> Option<usize> {
-        // Those of most tables are counted from 0.
-        let at = usize::try_from(id).ok().filter(|at| self.ids.get(*at) == Some(&id));
-        at.or_else(|| self.ids.binary_search(&id).ok())
-    }
-}
-
-/// How a column becomes texts.
-struct Text {
-    name: String,
-    datatype: Datatype,
-    /// The values of an enumeration.
-    values: Option<Vec<String>>,
-}
-
-impl Text {
-    fn of(table: &Object, array: &Array, name: &str) -> Result<Self> {
-        let schema = array.schema();
-        let field = schema.field(name).ok_or_else(|| {
-            let known: Vec<&str> = schema.fields().map(|field| field.name).collect();
-            wrong(table, format!("there is no column {name:?} (there are {})", known.join(", ")))
-        })?;
-        let enumeration = match field.kind {
-            FieldKind::Attribute(at) => schema.attributes.get(at).and_then(|own| own.enumeration.as_deref()),
-            _ => None,
-        };
-        let values = enumeration.map(|name| array.enumeration(name)).transpose()?.flatten();
-        let is_text = |datatype: Datatype, count: CellValNum| datatype.is_string() && count.is_var();
-        let kept = match &values {
-            Some(values) => is_text(values.datatype, values.cell_val_num),
-            None => is_text(field.datatype, field.cell_val_num) || field.datatype == Datatype::Int64,
-        };
-        if !kept {
-            return Err(wrong(table, format!("column {name:?} is {}: texts are names", field.datatype)));
-        }
-        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        let values = values.map(|own| (0..own.len()).filter_map(|at| own.value(at).map(text)).collect());
-        Ok(Self { name: name.to_owned(), datatype: field.datatype, values })
-    }
-
-    fn cell(&self, table: &Object, column: &Column, at: usize) -> Result<String> {
-        let wrong = |what: &str| wrong(table, format!("column {:?}: {what}", self.name));
-        let cell = column.cell(at).filter(|_| !column.is_null(at)).ok_or_else(|| wrong("a name is null"))?;
-        let code = || whole(self.datatype, cell);
-        let text = match &self.values {
-            Some(values) => {
-                let code = code().and_then(|code| usize::try_from(code).ok());
-                let value = code.and_then(|code| values.get(code)).cloned();
-                value.ok_or_else(|| wrong("a name is null"))?
-            }
-            None if self.datatype == Datatype::Int64 => code().unwrap_or_default().to_string(),
-            None => str::from_utf8(cell).map_err(|_| wrong("a name is not UTF-8"))?.to_owned(),
-        };
-        if text.contains(['\t', '\n', '\r']) {
-            return Err(wrong(&format!(
-                "{text:?} has a tabulator or a line end, which the files cannot keep"
-            )));
-        }
-        Ok(text)
-    }
-}
-
 fn matrix(
     layer: &Object,
     array: &Array,
@@ -221,14 +122,16 @@ fn matrix(
     out: &mut dyn Write,
     heard: &dyn Fn(u64, u64),
 ) -> Result<u64> {
-    let counted = array.read().aggregate([Aggregate::count()])?;
-    let total = counted.first().and_then(tdb_array::query::AggregateValue::as_u64).unwrap_or(0);
-    let data = array.schema().attribute(DATA).map(|attribute| attribute.datatype);
-    let field = match data {
+    let total = count(array)?;
+    let data = array.schema().attribute(DATA).filter(|data| data.cell_val_num == CellValNum::ONE);
+    let field = match data.map(|data| data.datatype) {
         Some(Datatype::Float32 | Datatype::Float64) => "real",
+        // Readers that do not know this word fail; so it is said only of what others may not hold.
+        Some(Datatype::Uint64) => "unsigned-integer",
+        Some(Datatype::Bool) => "integer",
         Some(datatype) if whole(datatype, &vec![0; datatype.size()]).is_some() => "integer",
         other => {
-            let what = other.map_or_else(|| "nothing".to_owned(), |other| other.to_string());
+            let what = other.map_or_else(|| "not one for each place".to_owned(), |other| other.to_string());
             return Err(wrong(layer, format!("the values are {what}, not numbers")));
         }
     };
@@ -253,24 +156,31 @@ fn matrix(
                     wrong(layer, format!("there is a value for the id {id}, which {of} does not have"))
                 })
             };
-            let (gene, cell) = (place(genes, *gene, "var")?, place(cells, *cell, "obs")?);
-            write!(text, "{gene} {cell} ").map_err(unwritten)?;
-            value(data, at, &mut text).map_err(unwritten)?;
+            let (row, column) = (place(genes, *gene, "var")?, place(cells, *cell, "obs")?);
+            let value = value(data, at).ok_or_else(|| {
+                wrong(layer, format!("the value of the ids {cell} of obs and {gene} of var is null"))
+            })?;
+            writeln!(text, "{row} {column} {value}").map_err(unwritten)?;
         }
         out.write_all(&text).map_err(unwritten)?;
         done = done.saturating_add(u64::try_from(batch.len()).unwrap_or(u64::MAX));
         heard(done, total);
     }
+    if done != total {
+        // The head of the file would be wrong.
+        return Err(tdb_array::Error::internal("a matrix has not as many values as were counted").into());
+    }
     Ok(done)
 }
 
-/// A value as text, which becomes the same value again.
-fn value(column: &Column, at: usize, out: &mut Vec<u8>) -> io::Result<()> {
-    let cell = column.cell(at).unwrap_or_default();
+/// A value as text, which becomes the same value again; `None` for a null. A truth value is 0 or 1.
+fn value(column: &Column, at: usize) -> Option<String> {
+    let cell = column.cell(at).filter(|_| !column.is_null(at))?;
     match column.datatype {
-        Datatype::Float32 => writeln!(out, "{}", cell.try_into().map(f32::from_le_bytes).unwrap_or_default()),
-        Datatype::Float64 => writeln!(out, "{}", cell.try_into().map(f64::from_le_bytes).unwrap_or_default()),
-        datatype => writeln!(out, "{}", whole(datatype, cell).unwrap_or_default()),
+        Datatype::Float32 => Some(f32::from_le_bytes(cell.try_into().ok()?).to_string()),
+        Datatype::Float64 => Some(f64::from_le_bytes(cell.try_into().ok()?).to_string()),
+        Datatype::Bool => Some(u8::from(cell != [0]).to_string()),
+        datatype => whole(datatype, cell).map(|value| value.to_string()),
     }
 }
 

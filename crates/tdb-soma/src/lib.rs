@@ -63,13 +63,16 @@
 #![forbid(unsafe_code)]
 
 mod create;
+mod entries;
 mod error;
 mod export;
 mod facts;
 mod ids;
 mod import;
 mod kind;
+mod lines;
 mod market;
+mod names;
 mod object;
 mod rules;
 

@@ -10,83 +10,46 @@
 
 use std::io::BufRead;
 
-use tdb_array::schema::Datatype;
-
+use crate::entries::{Entries, Field, Place, number};
+use crate::lines::Lines;
 use crate::{Error, Result};
 
-/// The file that errors name.
-const FILE: &str = "matrix.mtx";
-
-/// The type of the values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
-    /// Whole numbers.
-    Integer,
-    /// Whole numbers that are not negative.
-    Unsigned,
-    /// Real numbers.
-    Real,
-    /// No values: each entry is 1.
-    Pattern,
-}
-
-impl Field {
-    pub(crate) const fn datatype(self) -> Datatype {
-        match self {
-            Self::Integer => Datatype::Int64,
-            Self::Unsigned => Datatype::Uint64,
-            Self::Real | Self::Pattern => Datatype::Float64,
-        }
-    }
-}
-
-/// Values of some entries.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Values {
-    Signed(Vec<i64>),
-    Unsigned(Vec<u64>),
-    Real(Vec<f64>),
-}
-
-/// Some entries: the numbers of their rows and columns, counted from 0.
-#[derive(Debug)]
-pub(crate) struct Entries {
-    pub(crate) rows: Vec<i64>,
-    pub(crate) columns: Vec<i64>,
-    pub(crate) values: Values,
-}
+/// Bytes of a line that a message repeats.
+const MAX_SHOWN: usize = 80;
 
 /// A file that is read.
 pub(crate) struct Market<R> {
-    input: R,
-    line: Vec<u8>,
-    number: u64,
+    lines: Lines<R>,
     pub(crate) field: Field,
     /// The numbers of rows, columns and values.
     pub(crate) sizes: [u64; 3],
     left: u64,
-    /// The entry before, as its column and row.
-    last: (i64, i64),
-    /// Whether the entries were ordered by columns and then by rows so far: so, none is there
-    /// twice.
+    /// The place of the entry before.
+    last: Place,
+    /// The last entry of the part before: others at its place may follow.
+    held: Option<Entries>,
+    /// Whether the entries were ordered by columns and then by rows so far: so, those at the same
+    /// place follow each other, and each place is in one part.
     pub(crate) is_ordered: bool,
+    /// How many entries were added to others at the same place.
+    pub(crate) added: u64,
 }
 
 impl<R: BufRead> Market<R> {
     /// Reads the head of a file.
     pub(crate) fn open(input: R) -> Result<Self> {
         let mut market = Self {
-            input,
-            line: Vec::new(),
-            number: 0,
+            lines: Lines::new(input, "matrix.mtx"),
             field: Field::Real,
             sizes: [0; 3],
             left: 0,
             last: (-1, -1),
+            held: None,
             is_ordered: true,
+            added: 0,
         };
-        let head = market.next()?.then(|| String::from_utf8_lossy(&market.line).to_ascii_lowercase());
-        let head = head.unwrap_or_default();
+        let head =
+            if market.lines.next()? { market.lines.text()?.to_ascii_lowercase() } else { String::new() };
         let words: Vec<&str> = head.split_whitespace().collect();
         let ["%%matrixmarket", "matrix", format, field, symmetry] = words.as_slice() else {
             return Err(market
@@ -111,14 +74,15 @@ impl<R: BufRead> Market<R> {
                 .wrong(format!("{symmetry} matrices are not read: a matrix of genes and cells is general")));
         }
         loop {
-            if !market.next()? {
+            if !market.lines.next()? {
                 return Err(market.wrong("the file ends before the sizes of the matrix"));
             }
-            if !market.line.starts_with(b"%") && !market.line.is_empty() {
+            let line = market.lines.bytes().trim_ascii_end();
+            if !line.starts_with(b"%") && !line.is_empty() {
                 break;
             }
         }
-        let words = words_of(&market.line);
+        let words = words_of(market.lines.bytes());
         let sizes: Vec<Option<u64>> = words.iter().map(|word| number(word)).collect();
         let [Some(rows), Some(columns), Some(values)] = sizes.as_slice() else {
             return Err(market.wrong("three sizes are expected: rows, columns, values"));
@@ -127,55 +91,51 @@ impl<R: BufRead> Market<R> {
         Ok(market)
     }
 
-    /// At most so many entries; none at the end.
+    /// The entries of at most so many lines, in the order of their places; `None` at the end. Those
+    /// at the same place are added up, as scipy does, which counts as what `tdb.soma.from_10x` does.
     pub(crate) fn entries(&mut self, most: usize) -> Result<Option<Entries>> {
         let count = usize::try_from(self.left).unwrap_or(usize::MAX).min(most);
         if count == 0 {
-            while self.next()? {
-                if !self.line.is_empty() {
+            while self.lines.next()? {
+                if !self.lines.bytes().trim_ascii().is_empty() {
                     return Err(self.wrong(format!("there are more than {} values", self.sizes[2])));
                 }
             }
             return Ok(None);
         }
-        let (mut rows, mut columns) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let mut values = match self.field {
-            Field::Integer => Values::Signed(Vec::with_capacity(count)),
-            Field::Unsigned => Values::Unsigned(Vec::with_capacity(count)),
-            Field::Real | Field::Pattern => Values::Real(Vec::with_capacity(count)),
-        };
-        while rows.len() < count {
-            if !self.next()? {
-                let missing = self.left.saturating_sub(u64::try_from(rows.len()).unwrap_or(u64::MAX));
-                return Err(self
-                    .wrong(format!("the file ends, and {missing} of {} values are missing", self.sizes[2])));
+        let held = self.held.take();
+        let mut entries = held.unwrap_or_else(|| Entries::new(self.field, count));
+        for read in 0..count {
+            let missing = self.left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
+            loop {
+                if !self.lines.next()? {
+                    return Err(self.wrong(format!(
+                        "the file ends, and {missing} of {} values are missing",
+                        self.sizes[2]
+                    )));
+                }
+                if !self.lines.bytes().trim_ascii().is_empty() {
+                    break;
+                }
             }
-            if self.line.is_empty() {
-                continue;
-            }
-            let Some((row, column)) = self.entry(&mut values) else {
-                let what = format!(
-                    "{:?} is no entry: a row, a column and a value are expected",
-                    String::from_utf8_lossy(&self.line)
-                );
-                return Err(self.wrong(what));
-            };
-            if row < 0 || column < 0 || !self.is_inside(row, column) {
-                let [of_rows, of_columns, _] = self.sizes;
-                let what = format!(
-                    "row {} and column {} are outside of a matrix of {of_rows} rows and {of_columns} columns",
-                    row.saturating_add(1),
-                    column.saturating_add(1)
-                );
-                return Err(self.wrong(what));
-            }
-            self.is_ordered &= self.last < (column, row);
-            self.last = (column, row);
-            rows.push(row);
-            columns.push(column);
+            let place = self.entry(&mut entries)?;
+            self.is_ordered &= self.last <= place;
+            self.last = place;
         }
         self.left = self.left.saturating_sub(u64::try_from(count).unwrap_or(u64::MAX));
-        Ok(Some(Entries { rows, columns, values }))
+        let added = entries.add_up(self.is_ordered).map_err(|(column, row)| {
+            let datatype = self.field.datatype();
+            self.wrong(format!(
+                "the values in row {} and column {}, added up, are more than {datatype} has",
+                row.saturating_add(1),
+                column.saturating_add(1)
+            ))
+        })?;
+        self.added = self.added.saturating_add(added);
+        if self.is_ordered && self.left > 0 {
+            self.held = entries.take_last();
+        }
+        Ok(Some(entries))
     }
 
     fn is_inside(&self, row: i64, column: i64) -> bool {
@@ -184,39 +144,36 @@ impl<R: BufRead> Market<R> {
             && u64::try_from(column).is_ok_and(|column| column < columns)
     }
 
-    /// The row and the column of the line; its value is added to the others.
-    fn entry(&self, values: &mut Values) -> Option<(i64, i64)> {
-        let words = words_of(&self.line);
+    /// Adds the entry of the line, and returns its place.
+    fn entry(&self, entries: &mut Entries) -> Result<Place> {
+        let line = self.lines.bytes();
+        let none = || {
+            let shown = line.trim_ascii_end();
+            let shown = String::from_utf8_lossy(shown.get(..MAX_SHOWN).unwrap_or(shown));
+            self.wrong(format!("{shown:?} is no entry: a row, a column and a value are expected"))
+        };
+        let words = words_of(line);
         let (row, column, value) = match words.as_slice() {
             [row, column] if self.field == Field::Pattern => (row, column, None),
             [row, column, value] if self.field != Field::Pattern => (row, column, Some(*value)),
-            _ => return None,
+            _ => return Err(none()),
         };
         let from_one = |word: &[u8]| number::<i64>(word)?.checked_sub(1);
-        let place = (from_one(row)?, from_one(column)?);
-        match (values, value) {
-            (Values::Signed(values), Some(value)) => values.push(number(value)?),
-            (Values::Unsigned(values), Some(value)) => values.push(number(value)?),
-            (Values::Real(values), Some(value)) => values.push(number(value)?),
-            (Values::Real(values), None) => values.push(1.0),
-            _ => return None,
+        let (row, column) = from_one(row).zip(from_one(column)).ok_or_else(none)?;
+        if !self.is_inside(row, column) {
+            let [of_rows, of_columns, _] = self.sizes;
+            return Err(self.wrong(format!(
+                "row {} and column {} are outside of a matrix of {of_rows} rows and {of_columns} columns",
+                row.saturating_add(1),
+                column.saturating_add(1)
+            )));
         }
-        Some(place)
-    }
-
-    /// Reads the next line, without its end; `false` at the end of the file.
-    fn next(&mut self) -> Result<bool> {
-        self.line.clear();
-        let read = self.input.read_until(b'\n', &mut self.line);
-        let read = read.map_err(|error| self.wrong(error.to_string()))?;
-        self.number = self.number.saturating_add(1);
-        let end = self.line.trim_ascii_end().len();
-        self.line.truncate(end);
-        Ok(read > 0)
+        entries.push((column, row), value).ok_or_else(none)?;
+        Ok((column, row))
     }
 
     fn wrong(&self, what: impl Into<String>) -> Error {
-        Error::Input { file: FILE.to_owned(), line: Some(self.number), what: what.into() }
+        self.lines.wrong(what)
     }
 }
 
@@ -224,13 +181,10 @@ fn words_of(line: &[u8]) -> Vec<&[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect()
 }
 
-fn number<T: core::str::FromStr>(word: &[u8]) -> Option<T> {
-    str::from_utf8(word).ok()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entries::Values;
 
     fn read(text: &str, most: usize) -> Result<Vec<Entries>> {
         let mut market = Market::open(text.as_bytes())?;
@@ -245,9 +199,11 @@ mod tests {
     fn entries_come_in_parts_and_are_counted_from_0() {
         let text = "%%MatrixMarket matrix coordinate integer general\r\n%\n\n3 2 3\n1 1 5\n3 1 -7\n\n2 2 9\n";
         let all = read(text, 2).unwrap();
-        assert_eq!((&all[0].rows, &all[0].columns), (&vec![0, 2], &vec![0, 0]));
-        assert_eq!(all[0].values, Values::Signed(vec![5, -7]));
-        assert_eq!(all[1].values, Values::Signed(vec![9]));
+        // The last entry of a part waits for others at its place.
+        assert_eq!((&all[0].rows, &all[0].columns), (&vec![0], &vec![0]));
+        assert_eq!((&all[1].rows, &all[1].columns), (&vec![2, 1], &vec![0, 1]));
+        assert_eq!(all[0].values, Values::Signed(vec![5]));
+        assert_eq!(all[1].values, Values::Signed(vec![-7, 9]));
         let real = "%%matrixmarket MATRIX coordinate real general\n1 1 1\n1 1 1.5e-3";
         assert_eq!(read(real, 9).unwrap()[0].values, Values::Real(vec![0.0015]));
         let pattern = "%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n";
@@ -256,16 +212,24 @@ mod tests {
     }
 
     #[test]
-    fn whether_entries_are_ordered_is_known_at_the_end() {
-        for (entries, ordered) in [
-            ("1 1 1\n2 1 1\n1 2 1\n", true),
-            ("1 1 1\n1 2 1\n2 1 1\n", false),
-            ("1 1 1\n1 1 1\n2 1 1\n", false),
+    fn whether_entries_are_ordered_and_how_many_were_added_is_known_at_the_end() {
+        for (entries, most, ordered, added) in [
+            ("1 1 1\n2 1 1\n1 2 1\n", 2, true, 0),
+            ("1 1 1\n1 2 1\n2 1 1\n", 2, false, 0),
+            ("1 1 1\n1 1 1\n1 1 1\n", 1, true, 2),
+            ("1 1 1\n1 1 1\n2 1 1\n", 2, true, 1),
+            ("2 1 1\n1 1 1\n2 1 1\n", 3, false, 1),
+            // Nobody sees that the places of two parts are the same.
+            ("2 1 1\n1 1 1\n2 1 1\n", 2, false, 0),
         ] {
             let text = format!("%%MatrixMarket matrix coordinate integer general\n2 2 3\n{entries}");
             let mut market = Market::open(text.as_bytes()).unwrap();
-            while market.entries(2).unwrap().is_some() {}
-            assert_eq!(market.is_ordered, ordered, "{entries}");
+            let mut sum = 0;
+            while let Some(part) = market.entries(most).unwrap() {
+                let Values::Signed(values) = part.values else { panic!("{entries}") };
+                sum += values.iter().sum::<i64>();
+            }
+            assert_eq!((market.is_ordered, market.added, sum), (ordered, added, 3), "{entries}");
         }
     }
 
@@ -285,6 +249,8 @@ mod tests {
             (&format!("{head}0 1 1\n"), 4, "row 0 and column 1 are outside"),
             (&format!("{head}2 2 1.5\n"), 4, "is no entry"),
             (&format!("{head}2 2\n"), 4, "is no entry"),
+            (&format!("{head}{} 2 1\n", "2".repeat(1 << 20)), 4, "more than 1048576 bytes"),
+            (&format!("{head}1 1 {}\n", i64::MAX), 4, "row 1 and column 1, added up, are more than INT64"),
         ] {
             let error = read(text, 9).unwrap_err().to_string();
             assert!(

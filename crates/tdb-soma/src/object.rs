@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tdb_array::group::{Found, Group, ObjectType, Places, object_type};
 use tdb_array::schema::ArrayMetadata;
-use tdb_array::storage::{Storage, location_without_secrets};
+use tdb_array::storage::{Storage, location_without_secrets, without_secrets};
 use tdb_array::{Array, OpenOptions};
 
 use crate::kind::{SPATIAL_VERSION, TYPE, VERSION};
@@ -228,6 +228,8 @@ impl Object {
     }
 
     fn unreadable(name: String, path: String, location: &str, why: String) -> Self {
+        // It is shown as part of the object, not as an error, whose secrets a program leaves out.
+        let why = without_secrets(&why).into_owned();
         Self::of(name, path, location, ArrayMetadata::default(), Content::Unreadable(why))
     }
 }

@@ -4,9 +4,10 @@ mod matrices;
 mod types;
 
 use core::fmt;
+use std::collections::HashMap;
 
 use crate::ids::Ids;
-use crate::{Content, Kind, Object, Result};
+use crate::{Kind, Object, Result};
 
 /// A rule of SOMA. The same object may break several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +92,14 @@ pub fn verify(object: &Object, depth: Depth) -> Result<Vec<Finding>> {
     for one in object.all() {
         types::check(one, &mut found);
     }
+    let mut ids = TableIds::new();
+    for one in object.all().into_iter().filter(|one| one.kind.is_some_and(Kind::is_table)) {
+        if let Some(array) = one.array()
+            && let Some(own) = Ids::of(array)?
+        {
+            ids.insert(one.path.as_str(), own);
+        }
+    }
     // A measurement alone has no obs to agree with.
     let is_whole = |one: &&Object| match one.kind {
         Some(Kind::Experiment) => true,
@@ -98,13 +107,16 @@ pub fn verify(object: &Object, depth: Depth) -> Result<Vec<Finding>> {
         _ => false,
     };
     for one in object.all().into_iter().filter(is_whole) {
-        matrices::check(one, depth, &mut found)?;
+        matrices::check(one, &ids, depth, &mut found)?;
     }
     for one in object.all().into_iter().filter(|one| one.kind.is_some_and(Kind::is_table)) {
-        check_ids(one, &mut found)?;
+        check_ids(one, ids.get(one.path.as_str()), &mut found);
     }
     Ok(found.all)
 }
+
+/// The ids of tables, by the paths of these: each is read once.
+type TableIds<'a> = HashMap<&'a str, Ids>;
 
 /// What was found so far.
 struct Found {
@@ -125,14 +137,12 @@ impl Found {
 
 /// Ids of a table are not negative. Those of obs and var are unique; elsewhere a row is found by
 /// something else, too.
-fn check_ids(table: &Object, found: &mut Found) -> Result<()> {
-    let Content::Array(array) = &table.content else { return Ok(()) };
-    let Some(ids) = Ids::of(array)? else { return Ok(()) };
+fn check_ids(table: &Object, ids: Option<&Ids>, found: &mut Found) {
+    let Some(ids) = ids else { return };
     if let Some((first, _)) = ids.ends().filter(|(first, _)| *first < 0) {
         found.problem(table, Rule::JoinId, format!("the id {first} is negative"));
     }
     if let Some(id) = ids.repeated.filter(|_| matches!(table.name.as_str(), "obs" | "var")) {
         found.problem(table, Rule::JoinId, format!("two rows have the id {id}"));
     }
-    Ok(())
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tdb_array::Array;
 use tdb_array::schema::{ArrayMetadata, MetadataValue};
-use tdb_array::storage::location_without_secrets;
+use tdb_array::storage::{location_without_secrets, without_secrets};
 use tdb_soma::{Content, Error, Kind, Object, TableColumn};
 use tdb_text::report::metadata_json;
 use tdb_text::value::{cell_json, cell_plain};
@@ -37,7 +37,7 @@ pub(super) fn json(object: &Object, failed: &mut usize) -> Map<String, Value> {
                 described.into_iter().for_each(|(key, value)| tell(&key, value));
                 None
             }
-            Err(error) => Some(error.to_string()),
+            Err(error) => Some(without_secrets(&error.to_string()).into_owned()),
         },
         Content::Members(members) => {
             tell("bytes", json!(bytes(object)));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args as Group;
 use serde_json::{Value, json};
 use tdb_array::Array;
+use tdb_array::storage::without_secrets;
 use tdb_array::stored::StoredCells;
 use tdb_codec::{CellValNum, Datatype, to_u64};
 use tdb_soma::{Content, Kind, Object, TableColumn};
@@ -120,7 +121,8 @@ impl Page<'_, '_> {
             Ok(found) => found,
             Err(error) => {
                 self.failed = self.failed.saturating_add(1);
-                return self.out.line(one_line(&format!("{}: {error}", table.path)));
+                let error = error.to_string();
+                return self.out.line(one_line(&format!("{}: {}", table.path, without_secrets(&error))));
             }
         };
         let colon = if table.path.is_empty() { "" } else { ": " };

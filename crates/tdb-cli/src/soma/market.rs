@@ -15,7 +15,7 @@ use crate::args::{ChangeArgs, KeyArgs, WindowArgs};
 use crate::count::count;
 use crate::failure::{Failure, Result, one_line};
 use crate::import::contents;
-use crate::place::{Stores, is_url, shown};
+use crate::place::{Stores, local, shown};
 use crate::progress::{ProgressArgs, Unit};
 use crate::thresholds::SOMA_MEMORY;
 
@@ -112,7 +112,7 @@ impl NameArgs {
 }
 
 /// Runs `tdb soma import`.
-pub(super) fn import(args: &ImportArgs, stores: &Stores, out: &mut dyn Write) -> Result {
+pub(super) fn import(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     let (source, place) = (&args.source, &args.experiment);
     if ends_as(source, &["h5ad", "h5"]) {
         let words = [source, place].map(|path| quoted(&path.to_string_lossy())).join(" ");
@@ -122,15 +122,15 @@ pub(super) fn import(args: &ImportArgs, stores: &Stores, out: &mut dyn Write) ->
             args.names.words()
         )));
     }
-    if is_url(source) {
+    let Some(source) = local(source) else {
         return Err(Failure::Usage(format!("{}: the folder must be on the local disk", shown(source))));
-    }
+    };
     let found = |names: &[&str]| found(source, names);
     let (matrix, barcodes) = (found(&["matrix.mtx"])?, found(&["barcodes.tsv"])?);
     let features = found(&["features.tsv", "genes.tsv"])?;
     let files = TenX { matrix: opened(&matrix)?, barcodes: opened(&barcodes)?, features: opened(&features)? };
     let is_there = match object_type(&stores.storage(place)?) {
-        Ok(object) => object != ObjectType::Invalid || !is_url(place),
+        Ok(object) => object != ObjectType::Invalid || local(place).is_some(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => return Err(Failure::at(place, error)),
     };
@@ -139,7 +139,7 @@ pub(super) fn import(args: &ImportArgs, stores: &Stores, out: &mut dyn Write) ->
         return Err(Failure::at(place, what));
     }
     // A store renames nothing: there the experiment's own group comes last.
-    let folder = if is_url(place) { None } else { Some(NewFolder::beside(place)?) };
+    let folder = local(place).map(NewFolder::beside).transpose()?;
     let root = folder.as_ref().map_or(place.as_path(), NewFolder::path);
     // The error of a place, which has more to say than this crate's.
     let failed: Cell<Option<Failure>> = Cell::new(None);
@@ -158,13 +158,18 @@ pub(super) fn import(args: &ImportArgs, stores: &Stores, out: &mut dyn Write) ->
     let heard = |done, total| meter.of(done, total);
     let NameArgs { measurement, layer } = &args.names;
     let imported = tdb_soma::import(&target, files, measurement, layer, &heard);
-    let Imported { cells, genes, values } = imported.map_err(|error| match (failed.take(), error) {
-        (Some(failure), _) => failure,
-        (None, error @ tdb_soma::Error::Input { .. }) => Failure::at(source, error),
-        (None, error) => super::failure(place, error),
-    })?;
+    let Imported { cells, genes, values, notes } =
+        imported.map_err(|error| match (failed.take(), error) {
+            (Some(failure), _) => failure,
+            (None, error @ tdb_soma::Error::Input { .. }) => Failure::at(source, error),
+            (None, error) => super::failure(place, error),
+        })?;
     if let Some(folder) = folder {
         folder.finish()?;
+    }
+    for note in notes {
+        // If standard error is closed, the experiment is nevertheless as the note says.
+        let _ = writeln!(err, "note: {}: {}", one_line(&shown(source)), one_line(&note));
     }
     let sizes = format!("{}, {}, {}", count(cells, "cell"), count(genes, "gene"), count(values, "value"));
     writeln!(out, "experiment {}: {sizes}", one_line(&shown(place)))?;
@@ -182,9 +187,9 @@ pub(super) fn export(args: &ExportArgs, stores: &Stores, out: &mut dyn Write) ->
             args.names.words()
         )));
     }
-    if is_url(target) {
+    let Some(target) = local(target) else {
         return Err(Failure::Usage(format!("{}: the folder must be on the local disk", shown(target))));
-    }
+    };
     let experiment = super::open(place, &args.window.options(&args.key)?, stores)?;
     let folder = NewFolder::beside(target)?;
     let made = |name: &str| Compressed::new(folder.path(), name).map_err(|error| Failure::at(target, error));
@@ -201,7 +206,7 @@ pub(super) fn export(args: &ExportArgs, stores: &Stores, out: &mut dyn Write) ->
     let mut files = TenXFiles { matrix: &mut matrix, barcodes: &mut barcodes, features: &mut features };
     let meter = args.progress.bar("exporting", Unit::Cells, Some(0));
     let exported = tdb_soma::export(&experiment, &how, &mut files, &|done, total| meter.of(done, total));
-    let Imported { cells, genes, values } = exported.map_err(|error| match error {
+    let Imported { cells, genes, values, .. } = exported.map_err(|error| match error {
         error @ tdb_soma::Error::Input { .. } => Failure::at(place, error),
         error @ tdb_soma::Error::Output(_) => Failure::at(target, error),
         error => super::failure(place, error),

@@ -84,23 +84,35 @@ pub(crate) fn table(path: &Path, (rows, size): &(Vec<i64>, i64), prefix: &str) {
 
 /// A sparse matrix.
 pub(crate) fn matrix(path: &Path, shape: (i64, i64), data: &[(i64, i64, f32)]) {
-    let ((rows, first), (columns, second)) = (ids("soma_dim_0", shape.0), ids("soma_dim_1", shape.1));
+    let rows: Vec<i64> = data.iter().map(|cell| cell.0).collect();
+    let columns: Vec<i64> = data.iter().map(|cell| cell.1).collect();
+    let values: Vec<f32> = data.iter().map(|cell| cell.2).collect();
+    let values = WriteColumn::fixed("soma_data", &values);
+    typed_matrix(path, shape, Attribute::of::<f32>("soma_data"), &rows, &columns, values);
+}
+
+/// A sparse matrix with values of any type.
+pub(crate) fn typed_matrix(
+    path: &Path,
+    shape: (i64, i64),
+    attribute: Attribute,
+    rows: &[i64],
+    columns: &[i64],
+    values: WriteColumn<'_>,
+) {
+    let ((down, first), (right, second)) = (ids("soma_dim_0", shape.0), ids("soma_dim_1", shape.1));
     let schema = ArraySchema::sparse()
-        .dimension(rows)
-        .dimension(columns)
-        .attribute(Attribute::of::<f32>("soma_data"))
+        .dimension(down)
+        .dimension(right)
+        .attribute(attribute)
         .current_domain(vec![first, second])
         .build()
         .unwrap();
     WriteOptions::new().create(path, &schema).unwrap();
     let writer = WriteOptions::new().open(path).unwrap();
     writer.write_metadata(&marks("SOMASparseNDArray")).unwrap();
-    let rows: Vec<i64> = data.iter().map(|cell| cell.0).collect();
-    let columns: Vec<i64> = data.iter().map(|cell| cell.1).collect();
-    let values: Vec<f32> = data.iter().map(|cell| cell.2).collect();
-    let write = writer.write().column(WriteColumn::fixed("soma_dim_0", &rows));
-    let write = write.column(WriteColumn::fixed("soma_dim_1", &columns));
-    write.column(WriteColumn::fixed("soma_data", &values)).commit().unwrap();
+    let write = writer.write().column(WriteColumn::fixed("soma_dim_0", rows));
+    write.column(WriteColumn::fixed("soma_dim_1", columns)).column(values).commit().unwrap();
 }
 
 /// An experiment with a measurement `RNA`, and in it a layer `data`, a matrix `obsm/X_pca`, and

@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::{WriteColumn, WriteOptions};
+
 use crate::common::{Scratch, refused, said, schema_json, tdb, text};
-use crate::soma_cells::{Cells, experiment};
+use crate::soma_cells::{Cells, experiment, marks, typed_matrix};
 
 const MATRIX: &str =
     "%%MatrixMarket matrix coordinate integer general\n3 4 5\n1 1 1\n3 1 5\n2 2 2\n1 3 3\n3 4 7\n";
@@ -19,6 +22,15 @@ fn folder(path: &Path) -> PathBuf {
         fs::write(path.join(name), contents).unwrap();
     }
     path.to_owned()
+}
+
+/// The text of a compressed file.
+fn unpacked(path: &Path) -> String {
+    use std::io::Read;
+
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    text
 }
 
 /// Everything in a folder.
@@ -134,8 +146,19 @@ fn what_does_not_fit_leaves_nothing_behind() {
         &MATRIX.replace("3 4 7", "3 5 7"),
         "matrix.mtx: line 7: row 3 and column 5 are outside",
     );
-    // The same place twice.
-    fails("matrix.mtx", &MATRIX.replace("3 4 7", "1 1 7"), "cells");
+    fails(
+        "barcodes.tsv",
+        "a\nb\nc\nd\ne\n",
+        "barcodes.tsv: line 5: this is one more than the matrix has columns, 4",
+    );
+    let endless = "x".repeat((1 << 20) + 1);
+    fails("features.tsv", &endless, "features.tsv: line 1: the line has more than 1048576 bytes");
+    let most = MATRIX.replace("3 4 7", &format!("1 1 {}", i64::MAX));
+    fails(
+        "matrix.mtx",
+        &most,
+        "matrix.mtx: line 7: the values in row 1 and column 1, added up, are more than INT64",
+    );
     fs::remove_file(source.join("features.tsv")).unwrap();
     let outcome = tdb(&["soma", "import", text(&source), text(&place)]);
     assert!(
@@ -147,6 +170,180 @@ fn what_does_not_fit_leaves_nothing_behind() {
     said(&["soma", "import", text(&source), text(&place)]);
     refused(&["soma", "import", text(&source), text(&place)], 1, "there is something here already");
     refused(&["soma", "import", text(&source.join("x")), text(&place)], 1, "there is no such folder");
+}
+
+#[test]
+fn values_at_the_same_place_are_added_up_as_scipy_does() {
+    let scratch = Scratch::new();
+    let source = folder(&scratch.path().join("matrix"));
+    let head = "%%MatrixMarket matrix coordinate integer general\n3 4 5\n";
+    // One behind the other, and in an order of their own.
+    for (at, entries) in
+        ["1 1 1\n1 1 4\n1 1 2\n2 1 3\n3 4 7\n", "3 4 7\n1 1 4\n2 1 3\n1 1 1\n1 1 2\n"].into_iter().enumerate()
+    {
+        fs::write(source.join("matrix.mtx"), format!("{head}{entries}")).unwrap();
+        let place = scratch.path().join(format!("cells{at}.soma"));
+        let made = tdb(&["soma", "import", text(&source), text(&place)]);
+        assert_eq!(
+            (made.code, made.out),
+            (0, format!("experiment {}: 4 cells, 3 genes, 3 values\n", text(&place)))
+        );
+        assert_eq!(
+            made.err,
+            format!(
+                "note: {}: matrix.mtx: 2 values were added to others that are at the same place\n",
+                text(&source)
+            )
+        );
+        let cells = said(&["read", text(&place.join("ms/RNA/X/data")), "--format", "csv"]);
+        assert_eq!(cells, "soma_dim_0,soma_dim_1,soma_data\n0,0,7\n0,1,3\n3,2,7\n");
+    }
+}
+
+#[test]
+fn all_columns_of_features_are_kept_and_those_without_a_name_are_named() {
+    let scratch = Scratch::new();
+    let source = folder(&scratch.path().join("matrix"));
+    let import = |features: &str, place: &str| {
+        fs::write(source.join("features.tsv"), features).unwrap();
+        let place = scratch.path().join(place);
+        let made = tdb(&["soma", "import", text(&source), text(&place)]);
+        assert_eq!(made.code, 0, "{}", made.err);
+        (made.err, place.join("ms/RNA/var"))
+    };
+    let (notes, var) = import("g1\ta\tPeaks\tchr2\t100\t150\ng2\tb\tPeaks\tchr1\t0\t50\ng3\tc\n", "a.soma");
+    assert_eq!(notes, "");
+    assert_eq!(
+        said(&["read", text(&var), "--format", "csv"]),
+        "soma_joinid,gene_ids,gene_names,feature_types,chromosome,start,end\n0,g1,a,Peaks,chr2,100,150\n\
+         1,g2,b,Peaks,chr1,0,50\n2,g3,c,\"\",\"\",,\n"
+    );
+    let schema = schema_json(&var);
+    let of = |at: usize| {
+        let own = &schema["attributes"][at];
+        (own["name"].as_str().unwrap().to_owned(), own["datatype"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(of(3), ("chromosome".to_owned(), "INT32".to_owned()));
+    assert_eq!(of(4), ("start".to_owned(), "INT64".to_owned()));
+    // What is no place is text.
+    let (notes, var) = import("g1\ta\tPeaks\tchr2\t-1\t5\tx\ty\ng2\tb\ng3\tc\n", "b.soma");
+    assert_eq!(
+        notes,
+        format!(
+            "note: {}: features.tsv: 2 columns after end have no known names, and are left out\n",
+            text(&source)
+        )
+    );
+    let schema = schema_json(&var);
+    assert_eq!(
+        (&schema["attributes"][4]["datatype"], &schema["attributes"][5]["datatype"]),
+        (&"STRING_UTF8".into(), &"INT64".into())
+    );
+}
+
+#[test]
+fn names_of_the_formats_own_folders_are_refused() {
+    let scratch = Scratch::new();
+    let source = folder(&scratch.path().join("matrix"));
+    let place = scratch.path().join("cells.soma");
+    for option in ["--measurement", "--layer"] {
+        refused(
+            &["soma", "import", text(&source), text(&place), option, "__meta"],
+            1,
+            "\"__meta\" is no name of a member: names that begin with __ are for the format's own folders",
+        );
+    }
+    assert_eq!(names(scratch.path()), ["matrix"]);
+}
+
+#[test]
+fn urls_of_files_are_places_like_others() {
+    let scratch = Scratch::new();
+    let source = folder(&scratch.path().join("matrix"));
+    let url = |name: &str| format!("file://{}", text(&scratch.path().join(name)));
+    fs::write(source.join("matrix.mtx"), MATRIX.replace("3 4 7", "3 9 7")).unwrap();
+    assert_eq!(tdb(&["soma", "import", &url("matrix"), &url("cells.soma")]).code, 1);
+    assert_eq!(names(scratch.path()), ["matrix"]);
+    folder(&source);
+    said(&["soma", "import", &url("matrix"), &url("cells.soma")]);
+    assert_eq!(tdb(&["soma", "verify", &url("cells.soma"), "--deep"]).code, 0);
+    said(&["soma", "export", &url("cells.soma"), &url("back")]);
+    assert_eq!(names(scratch.path()), ["back", "cells.soma", "matrix"]);
+    assert_eq!(
+        names(&scratch.path().join("cells.soma")),
+        ["__group", "__meta", "__tiledb_group.tdb", "ms", "obs"]
+    );
+}
+
+#[test]
+fn rows_that_nobody_could_tell_apart_are_not_exported() {
+    let scratch = Scratch::new();
+    let (place, back) = (scratch.path().join("cells.soma"), scratch.path().join("back"));
+    experiment(&place, &Cells::default());
+    let export = ["soma", "export", text(&place), text(&back)];
+    refused(
+        &[&export[..], &["--obs-id", "kind", "--var-id", "name"]].concat(),
+        1,
+        "obs: column \"kind\": the rows with the ids 0 and 2 are both called \"B\"",
+    );
+    let var = place.join("ms/RNA/var");
+    fs::remove_dir_all(&var).unwrap();
+    let ids = Dimension::new("soma_joinid", 0i64..=9);
+    let schema = ArraySchema::sparse().dimension(ids).attribute(Attribute::string("name").with_nulls());
+    WriteOptions::new().create(&var, &schema.build().unwrap()).unwrap();
+    let writer = WriteOptions::new().open(&var).unwrap();
+    writer.write_metadata(&marks("SOMADataFrame")).unwrap();
+    let write = writer.write().column(WriteColumn::fixed("soma_joinid", &[0i64, 5]));
+    write.column(WriteColumn::var("name", b"ab", &[0, 1, 2]).nullable(&[1, 0])).commit().unwrap();
+    refused(
+        &[&export[..], &["--obs-id", "name", "--var-id", "name"]].concat(),
+        1,
+        "ms/RNA/var: column \"name\": the name of the row with the id 5 is null",
+    );
+    assert_eq!(names(scratch.path()), ["cells.soma"]);
+}
+
+#[test]
+fn truth_values_and_large_numbers_are_exported_as_they_are() {
+    let scratch = Scratch::new();
+    let place = scratch.path().join("cells.soma");
+    experiment(&place, &Cells::default());
+    let layer = place.join("ms/RNA/X");
+    let values = |name: &str, values: WriteColumn<'_>, attribute: Attribute| {
+        typed_matrix(&layer.join(name), (4, 3), attribute, &[0, 3], &[1, 2], values);
+        let mut group = WriteOptions::new().open_group(&layer).unwrap();
+        group.add_path(name, true, Some(name)).unwrap();
+        group.commit().unwrap();
+    };
+    values(
+        "truth",
+        WriteColumn::bytes("soma_data", &[0, 1]),
+        Attribute::new("soma_data", Datatype::Bool, CellValNum::ONE),
+    );
+    values("large", WriteColumn::fixed("soma_data", &[5u64, u64::MAX]), Attribute::of::<u64>("soma_data"));
+    for (name, head, first, last) in [
+        ("truth", "integer", "2 1 0", "3 4 1".to_owned()),
+        ("large", "unsigned-integer", "2 1 5", format!("3 4 {}", u64::MAX)),
+    ] {
+        let back = scratch.path().join(name);
+        said(&[
+            "soma",
+            "export",
+            text(&place),
+            text(&back),
+            "--layer",
+            name,
+            "--obs-id",
+            "name",
+            "--var-id",
+            "name",
+        ]);
+        let again = scratch.path().join(format!("{name}.soma"));
+        said(&["soma", "import", text(&back), text(&again)]);
+        let matrix = unpacked(&back.join("matrix.mtx.gz"));
+        let expected = format!("%%MatrixMarket matrix coordinate {head} general\n3 4 2\n{first}\n{last}\n");
+        assert_eq!(matrix, expected);
+    }
 }
 
 #[test]
@@ -181,7 +378,8 @@ fn little_memory_is_enough_and_finds_equal_places_in_different_parts() {
     write(&entries);
     let outcome = tdb(&import);
     assert!(
-        outcome.code == 1 && outcome.err.contains("matrix.mtx: 1 values are at places that others have"),
+        outcome.code == 1
+            && outcome.err.contains("matrix.mtx: values at the same place are far from each other"),
         "{}",
         outcome.err
     );

@@ -3,7 +3,7 @@
 use tdb_array::Array;
 use tdb_array::schema::Datatype;
 
-use super::{Depth, Found, Rule};
+use super::{Depth, Found, Rule, TableIds};
 use crate::facts::{shape, written};
 use crate::ids::{Ids, for_each_batch};
 use crate::{Kind, Object, Result};
@@ -12,15 +12,13 @@ use crate::{Kind, Object, Result};
 struct Axis<'a> {
     path: &'a str,
     array: &'a Array,
-    ids: Option<Ids>,
+    ids: Option<&'a Ids>,
 }
 
 impl<'a> Axis<'a> {
-    fn of(table: &'a Object) -> Result<Option<Self>> {
-        let Some(array) = table.array().filter(|_| table.kind == Some(Kind::DataFrame)) else {
-            return Ok(None);
-        };
-        Ok(Some(Self { path: &table.path, array, ids: Ids::of(array)? }))
+    fn of(table: &'a Object, ids: &'a TableIds<'_>) -> Option<Self> {
+        let array = table.array().filter(|_| table.kind == Some(Kind::DataFrame))?;
+        Some(Self { path: &table.path, array, ids: ids.get(table.path.as_str()) })
     }
 
     /// The number of ids that there can be, if ids are the only index.
@@ -33,13 +31,13 @@ impl<'a> Axis<'a> {
 }
 
 /// Checks the matrices of all measurements of an experiment, or of a measurement alone.
-pub(super) fn check(experiment: &Object, depth: Depth, found: &mut Found) -> Result<()> {
+pub(super) fn check(experiment: &Object, ids: &TableIds<'_>, depth: Depth, found: &mut Found) -> Result<()> {
     if experiment.kind == Some(Kind::Measurement) {
-        return check_measurement(experiment, None, depth, found);
+        return check_measurement(experiment, None, ids, depth, found);
     }
-    let obs = experiment.member("obs").map(Axis::of).transpose()?.flatten();
+    let obs = experiment.member("obs").and_then(|obs| Axis::of(obs, ids));
     for measurement in experiment.measurements() {
-        check_measurement(measurement, obs.as_ref(), depth, found)?;
+        check_measurement(measurement, obs.as_ref(), ids, depth, found)?;
     }
     Ok(())
 }
@@ -48,10 +46,11 @@ pub(super) fn check(experiment: &Object, depth: Depth, found: &mut Found) -> Res
 fn check_measurement(
     measurement: &Object,
     obs: Option<&Axis<'_>>,
+    ids: &TableIds<'_>,
     depth: Depth,
     found: &mut Found,
 ) -> Result<()> {
-    let var = measurement.member("var").map(Axis::of).transpose()?.flatten();
+    let var = measurement.member("var").and_then(|var| Axis::of(var, ids));
     let var = var.as_ref();
     for (name, axes) in [
         ("X", [Some(obs), Some(var)]),
@@ -81,7 +80,7 @@ fn check_measurement(
                 let Some(axis) = axis.flatten() else { continue };
                 check_shape(matrix, array, at, size, axis, found);
                 if check_bounds(matrix, array, at, axis, found)
-                    && let Some(ids) = axis.ids.as_ref().filter(|ids| ids.has_gaps())
+                    && let Some(ids) = axis.ids.filter(|ids| ids.has_gaps())
                 {
                     exact.push((at, axis.path, ids));
                 }
@@ -126,7 +125,7 @@ fn check_bounds(matrix: &Object, array: &Array, at: usize, axis: &Axis<'_>, foun
     let Some((first, last)) = written(array, at).filter(|_| matrix.kind == Some(Kind::SparseNdArray)) else {
         return false;
     };
-    let Some(ids) = &axis.ids else { return false };
+    let Some(ids) = axis.ids else { return false };
     let path = axis.path;
     match ids.ends() {
         None => {

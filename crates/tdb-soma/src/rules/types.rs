@@ -182,5 +182,9 @@ fn wrong_axis(at: usize, dimension: &Dimension) -> Option<String> {
         return Some(format!("{name} is {}; axes are INT64", dimension.datatype));
     }
     let low = dimension.domain.as_ref().and_then(|(low, _)| whole(dimension.datatype, low));
-    (low != Some(0)).then(|| format!("{name} begins with {}; axes begin with 0", low.unwrap_or_default()))
+    match low {
+        Some(0) => None,
+        Some(low) => Some(format!("{name} begins with {low}; axes begin with 0")),
+        None => Some(format!("{name} has no domain; axes begin with 0")),
+    }
 }

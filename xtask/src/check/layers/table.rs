@@ -406,7 +406,8 @@ pub(super) const LAYERS: &[Layers] = &[
     Layers {
         package: "tdb-soma",
         modules: &[
-            "error", "kind", "object", "facts", "ids", "rules", "create", "market", "import", "export",
+            "error", "kind", "object", "facts", "ids", "rules", "create", "names", "lines", "entries",
+            "market", "import", "export",
         ],
         upward: &[],
     },

@@ -52,6 +52,8 @@ class Build:
         found = urllib.parse.quote(name, safe=_SAFE)
         if found in ("", ".", ".."):
             raise QueryError(f"{name!r} is no name of a member: a folder cannot be called so")
+        if found.startswith("__"):
+            raise QueryError(f"{name!r} is no name of a member: names that begin with __ are for the format's own folders")
         return found
 
     def how(self, attrs: Iterable[str], dims: Iterable[str] = ()) -> dict[str, Any]:

@@ -176,7 +176,7 @@ def of_10x_folder(folder: pathlib.Path) -> Source:
     rows = [row + [""] * (width - len(row)) for row in rows]
     columns: dict[str, Any] = {name: [row[at] for row in rows] for at, name in enumerate(_FEATURES[:width])}
     for name in ("start", "end"):
-        if name in columns and all(not one or (one.isdecimal() and len(one) < 19) for one in columns[name]):
+        if name in columns and all(not one or (one.isascii() and one.isdecimal() and len(one) < 19) for one in columns[name]):
             columns[name] = pandas.array([int(one) if one else None for one in columns[name]], dtype="Int64")
     return Source(pandas.DataFrame(index=barcodes), _features(pandas, columns), matrix_of(matrix, "matrix.mtx"))
 

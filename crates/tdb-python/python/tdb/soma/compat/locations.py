@@ -13,7 +13,8 @@ _SAFE = "-_.()^!@+={}~'"
 def sanitize_key(key: str) -> str:
     """The name of the folder of a member."""
     found = urllib.parse.quote(key, safe=_SAFE)
-    if found in (".", ".."):
+    # Names that begin with __ are those of the format's own folders.
+    if found in (".", "..") or found.startswith("__"):
         raise ValueError(f"{key} is not a supported name")
     return found
 
