@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tdb_array::group::{Found, ObjectType, Places, Visited};
-use tdb_array::query::{Aggregate, AggregateValue};
-use tdb_array::schema::{ArrayType, Attribute, Datatype, DatatypeClass};
-use tdb_array::storage::Storage;
+use tdb_array::query::Aggregate;
+use tdb_array::schema::{ArrayType, Attribute, CellValNum, Datatype, DatatypeClass};
+use tdb_array::storage::{Storage, location_without_secrets};
 use tdb_array::{Array, OpenOptions};
 use tdb_cells::OrInternal;
 
@@ -59,7 +59,10 @@ impl Hierarchy {
         let open = open.window(group.window());
         let members = paths(group.walk());
         let mut making = Making { places, open, options, members, arrays: Vec::new(), refused: Vec::new() };
-        let none = |why: String| Error::NoExperiment { location: location.to_owned(), why };
+        let none = |why: String| Error::NoExperiment {
+            location: location_without_secrets(location).into_owned(),
+            why,
+        };
         let prefix = format!("ms/{measurement}");
         if !making.members.contains_key(&prefix) {
             let known = match making.inside("ms").join(", ") {
@@ -159,12 +162,23 @@ impl Making<'_> {
         if dimension.name != ID || dimension.datatype != Datatype::Int64 {
             return Ok(Err(format!("{path} is ordered by {}, and not by {ID}", dimension.name)));
         }
-        let last = array.non_empty_domain().and_then(|ends| number(&ends.first()?.high));
-        let last = last.unwrap_or(-1);
-        let counted = array.read().aggregate([Aggregate::count()])?;
-        let count = counted.first().and_then(AggregateValue::as_u64).or_internal("a count is no number")?;
-        if last.checked_add(1).and_then(|rows| u64::try_from(rows).ok()) != Some(count) {
-            let why = format!("the {ID}s of the {count} rows of {path} do not count from 0, but to {last}");
+        if schema.allows_duplicates {
+            return Ok(Err(format!(
+                "several rows of {path} may have the same {ID}, and AnnData counts rows"
+            )));
+        }
+        let found = array.read().aggregate([Aggregate::count(), Aggregate::min(ID), Aggregate::max(ID)])?;
+        let [count, first, last] = found.as_slice() else {
+            return Err(tdb_array::Error::internal("three aggregates have not three values").into());
+        };
+        let count = count.as_u64().or_internal("a count is no number")?;
+        // As many different numbers as there are between the first and the last are all of them.
+        let ends = first.as_i64().zip(last.as_i64());
+        let (first, last) = ends.unwrap_or((0, -1));
+        if first != 0 || last.checked_add(1).and_then(|rows| u64::try_from(rows).ok()) != Some(count) {
+            let why = format!(
+                "the {ID}s of the {count} rows of {path} do not count from 0, but go from {first} to {last}"
+            );
             return Ok(Err(why));
         }
         let rows = &Arc::new(Rows::new(self.options.rows, widest(schema)));
@@ -206,29 +220,35 @@ impl Making<'_> {
             let own = content(&attribute.name, shown, &shown.zeros());
             Node::Array(column(home, rows, Content { part, ..own }))
         };
-        let of_nulls = |is_marked: bool| match attribute.nullable {
-            true if is_marked => Part::Marked,
-            _ => Part::Values,
-        };
         if let Some(name) = &attribute.enumeration {
             let enumeration = array.enumeration(name)?.or_internal("an enumeration has no values")?;
             let (content, source) = match values(&enumeration)? {
                 Ok(found) => found,
                 Err(why) => return Ok(Err(why)),
             };
+            let Source::Values(count, _) = source else {
+                return Err(tdb_array::Error::internal("categories are no values").into());
+            };
+            let stored = attribute.datatype.physical();
+            let codes = match Shown::codes(stored) {
+                Ok(codes) if attribute.cell_val_num == CellValNum::ONE => codes,
+                Ok(_) => return Ok(Err("a cell has several categories".to_owned())),
+                Err(why) => return Ok(Err(why)),
+            };
             let mut own = encoding("categorical", "0.2.0");
             own.insert("ordered".to_owned(), json!(enumeration.ordered));
             let mut group = Group::new(own);
-            let added = group.add("codes", part(shown, of_nulls(true)));
+            let added = group.add("codes", part(codes, Part::Codes { stored, count }));
             let categories = node(home, content, source, &["category"]);
             let added = added.and_then(|()| group.add("categories", Node::Array(categories)));
             return Ok(added.map(|()| Node::Group(group)));
         }
-        let is_real = attribute.datatype.physical().is_float();
+        let has_mark = attribute.datatype.physical().is_float() || matches!(shown.form, Form::Time { .. });
+        let of_nulls = if attribute.nullable && has_mark { Part::Marked } else { Part::Values };
         let kind = match (attribute.datatype.class(), shown.form) {
             (_, Form::Bool) => "nullable-boolean",
             (DatatypeClass::Integer, _) => "nullable-integer",
-            _ => return Ok(Ok(part(shown, of_nulls(is_real)))),
+            _ => return Ok(Ok(part(shown, of_nulls))),
         };
         if !attribute.nullable {
             return Ok(Ok(part(shown, Part::Values)));
@@ -274,7 +294,10 @@ impl Making<'_> {
             return Ok(Err("its dimensions are not those of a matrix of SOMA".to_owned()));
         }
         let shown = match Shown::of(attribute.datatype, attribute.cell_val_num) {
-            Ok(shown) if shown.cell_bytes().is_some() && !attribute.nullable => shown,
+            Ok(shown) if shown.inner.is_some() => {
+                return Ok(Err("it has several values at each place".to_owned()));
+            }
+            Ok(shown) if shown.is_of_numbers() && !attribute.nullable => shown,
             Ok(_) => return Ok(Err("its values are no numbers".to_owned())),
             Err(why) => return Ok(Err(why)),
         };

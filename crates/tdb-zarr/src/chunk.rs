@@ -4,7 +4,9 @@ use core::ops::Range;
 
 use bytes::Bytes;
 use tdb_array::Column;
+use tdb_array::schema::Physical;
 use tdb_cells::OrInternal;
+use tdb_cells::coordinate::integer;
 use tdb_text::value::text_of;
 
 use crate::form::{Form, Shown};
@@ -19,9 +21,17 @@ pub(crate) enum Part {
     Validity,
     /// Which of its cells have none.
     Nulls,
-    /// Its values, with ones in all bits of those cells that have none: -1 of an integer, NaN of a
-    /// real number.
+    /// Its values, with a mark in those cells that have none: NaN of a real number, of a time the
+    /// lowest one, which is numpy's "not a time".
     Marked,
+    /// Codes of so many categories, with -1 in those cells that have none, or no category. They are
+    /// stored in another type if that has no -1.
+    Codes {
+        /// The type that they are stored in.
+        stored: Physical,
+        /// The number of categories.
+        count: u64,
+    },
 }
 
 /// What all chunks of an array have in common.
@@ -83,6 +93,17 @@ impl Encoder<'_> {
             }
             return Ok(());
         };
+        if let Part::Codes { stored, count } = self.content.part {
+            self.cells += cells.len();
+            for index in cells {
+                let cell = column.cell(index).or_internal("a column has fewer cells than its box")?;
+                let code = integer(cell, stored.is_signed_integer());
+                let code = Some(code).filter(|code| (0..i128::from(count)).contains(code));
+                let code = code.filter(|_| !column.is_null(index)).unwrap_or(-1).to_le_bytes();
+                self.out.extend_from_slice(code.get(..size).or_internal("a code has 16 bytes or more")?);
+            }
+            return Ok(());
+        }
         let start = self.out.len();
         let first = cells.start;
         let range = cells.start.checked_mul(size).zip(cells.end.checked_mul(size));
@@ -97,7 +118,12 @@ impl Encoder<'_> {
         if self.content.part == Part::Marked {
             let added = self.out.get_mut(start..).unwrap_or(&mut []).chunks_exact_mut(size);
             let nulls = added.enumerate().filter(|(at, _)| column.is_null(first + at));
-            nulls.for_each(|(_, cell)| cell.fill(0xff));
+            match self.content.shown.form {
+                Form::Time { .. } => nulls.for_each(|(_, cell)| {
+                    cell.chunks_exact_mut(8).for_each(|time| time.copy_from_slice(&i64::MIN.to_le_bytes()));
+                }),
+                _ => nulls.for_each(|(_, cell)| cell.fill(0xff)),
+            }
         }
         Ok(())
     }

@@ -92,9 +92,27 @@ impl Shown {
         }
     }
 
+    /// Whether cells are numbers, truth values or times, of 8 bytes at most if each has one.
+    pub(crate) const fn is_of_numbers(&self) -> bool {
+        matches!(self.form, Form::Number(_) | Form::Bool | Form::Time { .. })
+    }
+
     /// The validity of cells: a truth value each.
     pub(crate) const fn validity() -> Self {
         Self { datatype: Datatype::Bool, form: Form::Bool, inner: None }
+    }
+
+    /// How codes of categories in a type are shown: signed, since -1 is none.
+    pub(crate) fn codes(stored: Physical) -> Result<Self, String> {
+        let datatype = match stored {
+            Physical::I8 => Datatype::Int8,
+            Physical::U8 | Physical::I16 => Datatype::Int16,
+            Physical::U16 | Physical::I32 => Datatype::Int32,
+            // A code that the signed type lacks is none of any category.
+            Physical::U32 | Physical::I64 | Physical::U64 => Datatype::Int64,
+            Physical::F32 | Physical::F64 => return Err("its categories are numbered by reals".to_owned()),
+        };
+        Self::of(datatype, CellValNum::ONE)
     }
 
     /// Bytes of a cell in a chunk, if they are as many in each.

@@ -171,7 +171,7 @@ impl Hierarchy {
         };
         match node.content.part {
             Part::Validity | Part::Nulls => Some(schema.validity_filters.clone()),
-            Part::Values | Part::Marked => Some(match schema.attribute(field) {
+            Part::Values | Part::Marked | Part::Codes { .. } => Some(match schema.attribute(field) {
                 Some(attribute) => attribute.filters.clone(),
                 None => {
                     let own = &schema.dimension(field)?.filters;

@@ -7,8 +7,9 @@ use tdb_cells::OrInternal;
 
 use crate::Result;
 use crate::chunk::Content;
+use crate::form::Form;
 use crate::grid::Side;
-use crate::thresholds::{MATRIX_COLUMNS, MATRIX_ROWS};
+use crate::thresholds::{MATRIX_COLUMNS, MATRIX_MEMORY, MATRIX_ROWS};
 
 /// Where the cells of a matrix are. Both dimensions count from 0, in INT64.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ impl Matrix {
         let [rows, columns] = &self.sides;
         let (Some(first), Some(left)) = (span(rows, *row), span(columns, *column)) else { return Ok(None) };
         let [row, column, field] = self.names.each_ref().map(String::as_str);
-        let read = array.read().fields([row, column, field]).order(Layout::Unordered);
+        let read = array.read().fields([row, column, field]).order(Layout::Unordered).memory(MATRIX_MEMORY);
         let cells = read.range(row, first.0..=first.1).range(column, left.0..=left.1).collect()?;
         let found = <&[Column; 3]>::try_from(cells.columns()).ok();
         let [at_rows, at_columns, values] = found.or_internal("a result lacks a column")?;
@@ -43,12 +44,17 @@ impl Matrix {
         let wide = usize::try_from(columns.chunk).ok();
         let wide = wide.or_internal("a chunk is larger than memory")?;
         let high = usize::try_from(rows.chunk).ok().or_internal("a chunk is larger than memory")?;
-        let mut out = vec![0; high * wide * size];
+        // At most 2 MiB: a matrix has one number at each place.
+        let bytes = high.checked_mul(wide).and_then(|cells| cells.checked_mul(size));
+        let mut out = vec![0; bytes.or_internal("a chunk is larger than memory")?];
         let places = positions(at_rows, first.0).zip(positions(at_columns, left.0));
         for ((down, right), value) in places.zip(values.bytes().chunks_exact(size)) {
             let at = (down? * wide + right?) * size;
             let place = out.get_mut(at..at + size).or_internal("a cell is outside of its box")?;
             place.copy_from_slice(value);
+            if content.shown.form == Form::Bool {
+                place.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+            }
         }
         Ok(Some(Bytes::from(out)))
     }

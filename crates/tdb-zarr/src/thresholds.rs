@@ -1,5 +1,7 @@
 //! Limits of what is made at once.
 
+use tdb_array::MemoryBudget;
+
 /// Bytes of a chunk of a dense array. A space tile that has more is shown as several chunks.
 /// Readers of Zarr hold several chunks at once; tiles are usually below 10 MB.
 pub(crate) const MAX_CHUNK_BYTES: u64 = 256 << 20;
@@ -49,3 +51,7 @@ pub(crate) const MATRIX_ROWS: u64 = 1 << 12;
 
 /// Columns of such a chunk: with [`MATRIX_ROWS`] and numbers of 4 bytes 1 MiB.
 pub(crate) const MATRIX_COLUMNS: u64 = 1 << 6;
+
+/// Memory of the read of such a chunk: as much as a batch has by default. A tile, of which a file
+/// chooses the size, may need more, and is refused with how much.
+pub(crate) const MATRIX_MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);

@@ -188,10 +188,90 @@ fn what_is_no_measurement_is_refused_with_the_reason() {
     let unknown = refused("ATAC");
     assert!(unknown.contains("it has no measurement \"ATAC\": there is RNA"), "{unknown}");
     let gaps = refused("RNA");
-    assert!(gaps.contains("soma_joinids of the 3 rows of obs do not count from 0, but to 5"), "{gaps}");
+    let said = "soma_joinids of the 3 rows of obs do not count from 0, but go from 0 to 5";
+    assert!(gaps.contains(said), "{gaps}");
+    let later = experiment("later", &[1, 2, 3]).shown("RNA").unwrap_err().to_string();
+    assert!(later.contains("3 rows of obs do not count from 0, but go from 1 to 3"), "{later}");
     let places: Arc<dyn Places> = Arc::new(LocalPlaces);
     let array = folder.0.join("obs");
     let open = OpenOptions::new();
     let of = Hierarchy::of_experiment(&places, array.to_str().unwrap(), "RNA", open, &Options::new());
     assert!(of.unwrap_err().to_string().contains("obs"));
+}
+
+/// Creates `obs` of an experiment anew: rows with codes that have no sign, and times, both null in
+/// the second one.
+fn replace_obs(folder: &Folder, ids: &[i64], may_repeat: bool) {
+    let path = folder.0.join("obs");
+    fs::remove_dir_all(&path).unwrap();
+    let kinds = Enumeration::new("k", "__k_0", Datatype::StringUtf8, CellValNum::Var, ["x", "y"]).unwrap();
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("soma_joinid", -9i64..=999).with_tile(100i64))
+        .attribute(Attribute::of::<u8>("kind").with_enumeration("k").with_nulls())
+        .attribute(Attribute::new("when", Datatype::DatetimeNs, CellValNum::ONE).with_nulls())
+        .enumeration(&kinds);
+    let schema = if may_repeat { schema.allow_duplicates() } else { schema };
+    WriteOptions::new().enumeration(kinds).create(&path, &schema.build().unwrap()).unwrap();
+    let valid = [1, 0, 1];
+    let columns = [
+        WriteColumn::fixed("soma_joinid", ids),
+        WriteColumn::fixed("kind", &[1u8, 255, 0]).nullable(&valid),
+        WriteColumn::fixed("when", &[5i64, 6, 7]).nullable(&valid),
+    ];
+    let writer = WriteOptions::new().open(&path).unwrap();
+    columns.into_iter().fold(writer.write(), Write::column).commit().unwrap();
+}
+
+#[test]
+fn codes_without_a_sign_and_times_have_the_marks_of_nulls_that_pandas_knows() {
+    let folder = experiment("marks", &[0, 1, 2]);
+    replace_obs(&folder, &[0, 1, 2], false);
+    let shown = folder.shown("RNA").unwrap();
+    let bytes = |key: &str| shown.get(key, Span::All).unwrap().unwrap().to_vec();
+    assert_eq!(document(&shown, "obs/kind/codes/.zarray")["dtype"], "<i2");
+    assert_eq!(bytes("obs/kind/codes/0"), [1, 0, 0xff, 0xff, 0, 0]);
+    assert_eq!(document(&shown, "obs/when/.zarray")["dtype"], "<M8[ns]");
+    let times: Vec<i64> =
+        bytes("obs/when/0").chunks(8).map(|one| i64::from_le_bytes(one.try_into().unwrap())).collect();
+    assert_eq!(times, [5, i64::MIN, 7]);
+}
+
+#[test]
+fn rows_that_are_as_many_as_their_last_id_says_are_refused_unless_they_are_all() {
+    let folder = experiment("ids", &[0, 1, 2]);
+    for (ids, may_repeat, why) in [
+        ([-1, 0, 2], false, "do not count from 0, but go from -1 to 2"),
+        ([0, 0, 2], true, "several rows of obs may have the same soma_joinid"),
+    ] {
+        replace_obs(&folder, &ids, may_repeat);
+        let error = folder.shown("RNA").unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    // Rows that were deleted at the end are none, though fragments say where they were.
+    replace_obs(&folder, &[0, 1, 2], false);
+    let path = folder.0.join("obs");
+    let condition = tdb_array::field("soma_joinid").ge(2);
+    let array = tdb_array::Array::open(&path).unwrap();
+    let stored = condition.to_stored(&array).unwrap();
+    WriteOptions::new().open(&path).unwrap().delete(&stored).unwrap();
+    let shown = folder.shown("RNA").unwrap();
+    assert_eq!(document(&shown, "X/.zarray")["shape"], json!([2, 70]));
+}
+
+#[test]
+fn a_schema_does_not_choose_how_large_a_chunk_of_a_matrix_is() {
+    let folder = experiment("wide", &[0, 1, 2]);
+    let path = folder.0.join("ms/RNA/X/raw");
+    fs::remove_dir_all(&path).unwrap();
+    let many = CellValNum::Fixed(core::num::NonZeroU32::new(1 << 24).unwrap());
+    let schema = ArraySchema::sparse()
+        .dimension(id("soma_dim_0"))
+        .dimension(id("soma_dim_1"))
+        .attribute(Attribute::new("soma_data", Datatype::Float32, many))
+        .build()
+        .unwrap();
+    WriteOptions::new().create(&path, &schema).unwrap();
+    let shown = folder.shown("RNA").unwrap();
+    let refused = shown.refused().iter().find(|one| one.path == "layers/raw").unwrap();
+    assert_eq!(refused.reason, "it has several values at each place");
 }
