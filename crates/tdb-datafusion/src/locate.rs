@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::plan_err;
-use tdb_array::storage::{LocalStorage, WriteStorage};
+use tdb_array::storage::{LocalStorage, WriteStorage, location_without_secrets};
 
 use crate::Result;
 
@@ -36,6 +36,7 @@ impl Locate for LocalFolders {
         match location.strip_prefix("file://") {
             Some(path) => Ok(Arc::new(LocalStorage::new(path))),
             None if location.contains("://") => {
+                let location = location_without_secrets(location);
                 plan_err!("{location}: this session reads arrays in local folders only")
             }
             None => Ok(Arc::new(LocalStorage::new(location))),

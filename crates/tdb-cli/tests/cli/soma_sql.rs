@@ -1,7 +1,9 @@
 //! `tdb sql --table`: the arrays of groups and of experiments of single cells as tables.
 
+use tdb_array::WriteOptions;
+
 use crate::common::{Scratch, refused, said, tdb, text};
-use crate::soma_cells::{Cells, experiment};
+use crate::soma_cells::{Cells, experiment, group, table};
 
 #[test]
 fn obs_var_and_x_of_an_experiment_are_tables() {
@@ -63,10 +65,40 @@ fn names_that_mean_nothing_are_refused_with_those_that_there_are() {
     let known = "the group e has no array rna.X.dat; it has RNA.X.data, RNA.obsm.X_pca, RNA.var, obs";
     refused(&["sql", "--table", &named, "SELECT * FROM e.rna.X.dat"], 2, known);
     refused(&["sql", "--table", &named, "--table", &named, "SELECT 1"], 2, "--table e: e is a name already");
+    let upper = format!("E={}", text(&path));
+    let clash = "--table E: e is a name already, and names are found in any case";
+    refused(&["sql", "--table", &named, "--table", &upper, "SELECT 1"], 2, clash);
+    refused(
+        &["sql", "--table", &format!("Public={}", text(&path)), "SELECT 1"],
+        2,
+        "public is a name already",
+    );
     refused(&["sql", "--table", "e", "SELECT 1"], 2, "a name and a place are needed");
     refused(&["sql", "--table", "e=/no/such", "SELECT 1"], 1, "/no/such: No such file");
     let nothing = format!("e={}", text(scratch.path()));
     refused(&["sql", "--table", &nothing, "SELECT 1"], 2, "this is neither an array nor a group");
     refused(&["sql", "SELECT * FROM e.obs"], 2, "e.obs: no group is called e here: tdb sql --table e=PLACE");
     refused(&["sql", &format!("SELECT * FROM '{}'", text(&path))], 2, "is a group");
+}
+
+#[test]
+fn arrays_whose_names_are_the_same_are_named_apart_or_refused() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("cells.soma");
+    experiment(&path, &Cells::default());
+    // Beside ms/RNA/var there is RNA/var, and beside ms/RNA/X/data an array called RNA.X.data in ms.
+    table(&path.join("RNA/var"), &(vec![7], 8), "other");
+    group(&path.join("RNA"), "SOMACollection", &["var"]);
+    table(&path.join("ms/RNA.X.data"), &(vec![1, 2], 8), "dots");
+    for (at, member) in [("", "RNA"), ("ms", "RNA.X.data")] {
+        let mut above = WriteOptions::new().open_group(path.join(at)).unwrap();
+        above.add_path(member, true, Some(member)).unwrap();
+        above.commit().unwrap();
+    }
+    let named = format!("e={}", text(&path));
+    let rows = |name: &str| said(&["sql", "--table", &named, &format!("SELECT count(*) AS n FROM {name}")]);
+    assert_eq!((rows("e.RNA.var"), rows("e.ms.RNA.var")), ("n\n1\n".to_owned(), "n\n3\n".to_owned()));
+    refused(&["sql", "--table", &named, "SELECT * FROM e.RNA.X.data"], 2, "X.data is two arrays, ");
+    // Others are found.
+    assert_eq!(rows("e.obs"), "n\n4\n");
 }

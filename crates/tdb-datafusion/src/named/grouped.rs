@@ -1,5 +1,6 @@
 //! The arrays of a group as tables of a schema: `FROM e.obs`, `FROM e.rna.X.data`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,6 +9,7 @@ use datafusion::common::{internal_datafusion_err, plan_err};
 use datafusion::logical_expr::TableType;
 use datafusion::prelude::SessionContext;
 use tdb_array::group::{Found, ObjectType, object_type};
+use tdb_array::storage::location_without_secrets;
 
 use crate::error::of_array;
 use crate::members::{SessionPlaces, paths};
@@ -42,9 +44,19 @@ impl TdbTableFactory {
             .catalog(&options.default_catalog)
             .ok_or_else(|| internal_datafusion_err!("the session has no catalog"))?;
         let tables = catalog.schema(&options.default_schema);
-        let is_table = tables.is_some_and(|tables| tables.table_names().iter().any(|own| own == name));
-        if is_table || catalog.schema_names().iter().any(|own| own == name) || name == "information_schema" {
-            return plan_err!("{name} is a name already");
+        // Names are found in any case, so one in another case would be either.
+        let lower = name.to_lowercase();
+        let tables = tables.map_or_else(Vec::new, |tables| tables.table_names());
+        let own = ["information_schema".to_owned()];
+        let mut taken = tables.into_iter().chain(catalog.schema_names()).chain(own);
+        match taken.find(|own| own.to_lowercase() == lower) {
+            Some(own) if own == name => return plan_err!("{name} is a name already"),
+            Some(own) => {
+                return plan_err!(
+                    "{own} is a name already, and names are found in any case: say another one"
+                );
+            }
+            None => {}
         }
         match kind {
             ObjectType::Array => {
@@ -58,7 +70,10 @@ impl TdbTableFactory {
                 let tables = GroupTables::open(self, name, location)?;
                 catalog.register_schema(name, Arc::new(tables))?;
             }
-            ObjectType::Invalid => return plan_err!("{location}: this is neither an array nor a group"),
+            ObjectType::Invalid => {
+                let location = location_without_secrets(location);
+                return plan_err!("{location}: this is neither an array nor a group");
+            }
         }
         Ok(())
     }
@@ -90,9 +105,12 @@ impl GroupTables {
         let visited = group.walk();
         let arrays = paths(&visited, ".").into_iter().zip(visited);
         let arrays = arrays.filter(|(_, one)| matches!(one.found, Found::Object(ObjectType::Array)));
-        let arrays = arrays.map(|(path, one)| {
-            let own = path.strip_prefix(prefix).map(str::to_owned);
-            (own.unwrap_or(path), one.location)
+        let arrays: Vec<(String, String)> = arrays.map(|(path, one)| (path, one.location)).collect();
+        let all: HashSet<String> = arrays.iter().map(|(path, _)| path.to_lowercase()).collect();
+        let arrays = arrays.into_iter().map(|(path, location)| {
+            // The name without the prefix may be that of another array.
+            let own = path.strip_prefix(prefix).filter(|own| !all.contains(&own.to_lowercase()));
+            (own.map_or_else(|| path.clone(), str::to_owned), location)
         });
         Ok(Self { name: name.to_owned(), places, options, arrays: arrays.collect(), prefix })
     }
@@ -100,14 +118,23 @@ impl GroupTables {
     /// The place of the array of this name: as it is written, or the only one in another case.
     fn find(&self, name: &str) -> Result<Option<&str>> {
         let named = |name: &str| {
-            let own = self.arrays.iter().find(|(own, _)| own == name);
-            if let Some((_, location)) = own {
-                return Ok(Some(location.as_str()));
-            }
             let lower = name.to_lowercase();
-            let mut same = self.arrays.iter().filter(|(own, _)| own.to_lowercase() == lower);
-            match (same.next(), same.next()) {
-                (Some((one, _)), Some((other, _))) => {
+            let exact = self.arrays.iter().filter(|(own, _)| own == name);
+            let same = self.arrays.iter().filter(|(own, _)| own.to_lowercase() == lower);
+            let mut found = match exact.clone().next() {
+                Some(_) => exact.collect::<Vec<_>>(),
+                None => same.collect(),
+            };
+            match (found.pop(), found.pop()) {
+                // Names of members may have dots.
+                (Some((own, one)), Some((same, other))) if own == same => {
+                    let [one, other] = [other, one].map(|place| location_without_secrets(place));
+                    plan_err!(
+                        "{}.{name} is two arrays, {one} and {other}: --table gives one of them a name of its own",
+                        self.name
+                    )
+                }
+                (Some((other, _)), Some((one, _))) => {
                     plan_err!("{}.{name} is {one} or {other}: put it in quotes", self.name)
                 }
                 (one, _) => Ok(one.map(|(_, location)| location.as_str())),
