@@ -8,6 +8,8 @@ const CONSOLIDATED = '.zmetadata';
 const OF_GROUPS = ['.zattrs', '.zgroup'];
 /** Most groups inside of each other. */
 const MAX_DEPTH = 64;
+/** Most members of a hierarchy that are open: groups may have each other as members many times. */
+const MAX_OPEN = 10_000;
 
 const isSize = (value) => Number.isSafeInteger(value) && value >= 0;
 const isCount = (value) => Number.isSafeInteger(value) && value > 0;
@@ -88,13 +90,16 @@ class ZarrStore {
   }
 }
 
-/** The store of an array or a group; `above` are the URLs of the groups above a group. */
-export function storeOf(object, form, above = []) {
+/**
+ * The store of an array or a group; `above` are the URLs of the groups above a group, and `room` is
+ * how many more members the hierarchy may open.
+ */
+export function storeOf(object, form, above = [], room = { left: MAX_OPEN }) {
   const { engine, id, members, stores } = object.own;
   const ask = (request, signal) => engine.run(id, request, signal);
   if (object.kind === 'array') return new ZarrStore(ask, () => object.stats(), form);
   const open = async (member) => object.openFound(member);
-  const rest = { members, open, above: [...above, object.url] };
+  const rest = { members, open, above: [...above, object.url], room };
   const store = new GroupStore(ask, () => object.stats(), form, rest);
   stores.push(store);
   return store;
@@ -105,9 +110,9 @@ export function storeOf(object, form, above = []) {
  * URLs of the groups that it was opened from, and its own.
  */
 class GroupStore extends ZarrStore {
-  constructor(ask, stats, form, { members, open, above }) {
+  constructor(ask, stats, form, { members, open, above, room }) {
     super(ask, stats, form);
-    Object.assign(this.own, { members, open, above, opened: new Map(), nodes: null });
+    Object.assign(this.own, { members, open, above, room, opened: new Map(), nodes: null });
   }
 
   stats() {
@@ -123,6 +128,7 @@ class GroupStore extends ZarrStore {
 
   close() {
     for (const { member } of this.own.opened.values()) member?.close();
+    this.own.room.left += this.own.opened.size;
     this.own.opened.clear();
   }
 
@@ -147,8 +153,13 @@ class GroupStore extends ZarrStore {
   async member(name, signal) {
     const member = (await this.nodes(signal)).get(name);
     if (!member) return null;
-    const { opened, open, form, above } = this.own;
+    const { opened, open, form, above, room } = this.own;
     if (!opened.has(name)) {
+      if (room.left === 0) {
+        const why = `more than ${MAX_OPEN} members of this hierarchy would be open`;
+        throw new TdbError('unsupported', `${above.at(-1)}: ${why}`, { file: above.at(-1) });
+      }
+      room.left -= 1;
       const entry = {};
       entry.opening = open(member).then((found) => {
         const isRound = found.kind === 'group' && above.includes(found.url);
@@ -159,10 +170,15 @@ class GroupStore extends ZarrStore {
           const why = isRound ? 'this group is inside of itself' : 'it is nested too deeply';
           throw new TdbError('unsupported', `${found.url}: ${why}`, { file: found.url });
         }
-        return Object.assign(entry, { member: found, store: storeOf(found, form, above) }).store;
+        const store = storeOf(found, form, above, room);
+        return Object.assign(entry, { member: found, store }).store;
       });
       // It may be there at another time.
-      entry.opening.catch(() => opened.get(name) === entry && opened.delete(name));
+      entry.opening.catch(() => {
+        if (opened.get(name) !== entry) return;
+        opened.delete(name);
+        room.left += 1;
+      });
       opened.set(name, entry);
     }
     const { opening } = opened.get(name);
@@ -187,25 +203,34 @@ class GroupStore extends ZarrStore {
 
   /** The documents of all nodes of version 2. */
   async consolidated(signal) {
-    const metadata = {};
-    const decoded = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
-    for (const name of OF_GROUPS) metadata[name] = decoded(await super.found(name, {}, signal));
-    for (const [name, { store }] of await this.stores(signal)) {
-      if (!store) continue;
-      const inside = decoded(await store.found(CONSOLIDATED, {}, signal));
-      for (const [key, document] of Object.entries(inside.metadata))
-        metadata[`${name}/${key}`] = document;
-    }
+    const metadata = await this.documents(signal, new Set([this.own.above.at(-1)]));
     const text = JSON.stringify({ zarr_consolidated_format: 1, metadata });
     return new TextEncoder().encode(text);
   }
 
-  async refusals(signal) {
+  /** The documents of this group and of what is below it; `seen` are the URLs of groups. */
+  async documents(signal, seen) {
+    const metadata = {};
+    const decoded = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
+    for (const name of OF_GROUPS) metadata[name] = decoded(await super.found(name, {}, signal));
+    for (const [name, { store }] of await this.stores(signal)) {
+      if (!store || isAgain(store, seen)) continue;
+      const inside =
+        store instanceof GroupStore
+          ? await store.documents(signal, seen)
+          : decoded(await store.found(CONSOLIDATED, {}, signal)).metadata;
+      for (const [key, document] of Object.entries(inside)) metadata[`${name}/${key}`] = document;
+    }
+    return metadata;
+  }
+
+  async refusals(signal, seen = new Set([this.own.above.at(-1)])) {
     const stores = await this.stores(signal);
     const refused = [...this.own.refused];
     for (const [name, { store, error }] of stores) {
-      if (error) refused.push({ path: name, reason: error.message });
-      const inside = store ? await store.refusals(signal) : [];
+      const again = store && isAgain(store, seen);
+      if (error || again) refused.push({ path: name, reason: again ? AGAIN : error.message });
+      const inside = store && !again ? await store.refusals(signal, seen) : [];
       for (const { path, reason } of inside)
         refused.push({ path: path === '' ? name : `${name}/${path}`, reason });
     }
@@ -225,6 +250,21 @@ class GroupStore extends ZarrStore {
     };
     return Promise.all(names.map(one));
   }
+}
+
+/** Why a group that is a member of several is not shown in each. */
+const AGAIN = 'it is a group that is shown elsewhere in this hierarchy';
+
+/**
+ * Whether a store is that of a group that was seen before. Groups that have each other as members
+ * twice would be as many as 2 to the power of their number.
+ */
+function isAgain(store, seen) {
+  if (!(store instanceof GroupStore)) return false;
+  const url = store.own.above.at(-1);
+  if (seen.has(url)) return true;
+  seen.add(url);
+  return false;
 }
 
 /** A part of a document that was made here. */

@@ -240,6 +240,57 @@ const PARTS = {
     check(far.kind === 'unsupported' && /nested too deeply/.test(far.message), far.message);
   },
 
+  async 'groups that have each other many times are opened once for each member'({ zarr }) {
+    const bytesOf = (text) => new TextEncoder().encode(text);
+    const answer = (document, tail = new Uint8Array()) => {
+      const text = bytesOf(JSON.stringify(document));
+      const bytes = new Uint8Array(8 + text.length + tail.length);
+      new DataView(bytes.buffer).setUint32(0, text.length, true);
+      bytes.set(text, 8);
+      bytes.set(tail, 8 + text.length);
+      return { answer: bytes.buffer };
+    };
+    const empty = bytesOf('{}');
+    const run = async (id, { key }) =>
+      key ? answer({ bytes: [0, 2] }, empty) : answer({ refused: [], members: ['a', 'b'] });
+    let [opened, closed] = [0, 0];
+    const two = [{ at: 'a' }, { at: 'b' }];
+    const group = (url, inside, members = two) => {
+      const own = { engine: { run }, id: 1, members, stores: [] };
+      const close = () => (closed += 1);
+      const openFound = async ({ at }) => {
+        opened += 1;
+        return inside(at);
+      };
+      return { kind: 'group', url, own, close, openFound, stats: () => ({}) };
+    };
+    // Both members of each are the same next one: 2^40 paths.
+    const same = (depth) =>
+      group(`https://host/${depth}`, () => (depth < 40 ? same(depth + 1) : same(0)));
+    const store = zarr.storeOf(same(0), {});
+    const refused = await store.refused();
+    check(opened < 200, `${opened} members were opened`);
+    check(
+      refused.some(({ reason }) => /shown elsewhere in this hierarchy/.test(reason)),
+      JSON.stringify(refused.slice(0, 3)),
+    );
+    const text = new TextDecoder().decode(await store.get('/.zmetadata'));
+    const names = Object.keys(JSON.parse(text).metadata).filter((key) => key.endsWith('.zgroup'));
+    equal([names.length, names.at(-1).split('/').length], [41, 41], 'groups that are shown');
+
+    // All are different: no more than a number of them is open at a time.
+    opened = 0;
+    const other = (url, depth) =>
+      group(url, (at) => other(`${url}/${at}`, depth + 1), depth < 40 ? two : []);
+    const wide = zarr.storeOf(other('https://host/x', 0), {});
+    const many = await wide.refused();
+    equal(opened, 10000, 'members that were opened');
+    check(many.some(({ reason }) => /more than 10000 members/.test(reason)), 'it is not said');
+    wide.close();
+    check(closed > 0, 'nothing was closed');
+    check(Boolean(await wide.get('/a/.zgroup')), 'there is room again');
+  },
+
   async 'a call to a worker is not made if its signal says so'({ remote }) {
     const sent = [];
     globalThis.Worker = class {
