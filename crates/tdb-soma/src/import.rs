@@ -71,9 +71,10 @@ pub struct Imported {
 /// fails, what was made is removed. `heard` is told how many of how many values are written.
 ///
 /// # Errors
-/// There is something at the place already. A file is not what it should be, or the sizes disagree; a name of a cell or a gene that is there
-/// twice; two values at the same place, if they are so far from each other in a file without an
-/// order that they are not in memory together; any error of writing.
+/// There is something at the place already; a file is not what it should be, or the sizes disagree;
+/// a name of a cell or a gene that is there twice; two values at the same place, if they are so far
+/// from each other in a file without an order that they are not in memory together; any error of
+/// writing.
 pub fn import(
     target: &Target<'_>,
     source: TenX,

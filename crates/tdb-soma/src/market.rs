@@ -92,7 +92,7 @@ impl<R: BufRead> Market<R> {
     }
 
     /// The entries of at most so many lines, in the order of their places; `None` at the end. Those
-    /// at the same place are added up, as scipy does, which counts as what `tdb.soma.from_10x` does.
+    /// at the same place are added up, as scipy does for `tdb.soma.from_10x`.
     pub(crate) fn entries(&mut self, most: usize) -> Result<Option<Entries>> {
         let count = usize::try_from(self.left).unwrap_or(usize::MAX).min(most);
         if count == 0 {

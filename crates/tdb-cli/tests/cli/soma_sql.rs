@@ -86,7 +86,7 @@ fn arrays_whose_names_are_the_same_are_named_apart_or_refused() {
     let scratch = Scratch::new();
     let path = scratch.path().join("cells.soma");
     experiment(&path, &Cells::default());
-    // Beside ms/RNA/var there is RNA/var, and beside ms/RNA/X/data an array called RNA.X.data in ms.
+    // Beside ms/RNA/var there is RNA/var, and beside ms/RNA/X/data an array RNA.X.data in ms.
     table(&path.join("RNA/var"), &(vec![7], 8), "other");
     group(&path.join("RNA"), "SOMACollection", &["var"]);
     table(&path.join("ms/RNA.X.data"), &(vec![1, 2], 8), "dots");
