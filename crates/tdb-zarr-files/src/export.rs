@@ -64,6 +64,28 @@ pub fn export_group(
     Export::write(Hierarchy::of_group(places, location, open, &shown(options))?, output, options)
 }
 
+/// Writes a measurement of an experiment of SOMA to a new folder, as `anndata.read_zarr` reads it:
+/// what [`Hierarchy::of_experiment`] shows for AnnData. `layer` is the one that becomes `X`;
+/// without it, that is `data`.
+///
+/// # Errors
+/// As for [`export`], and what is no such measurement. What AnnData is not given is named in the
+/// notes.
+pub fn export_experiment(
+    places: &Arc<dyn Places>,
+    location: &str,
+    (measurement, layer): (&str, Option<&str>),
+    open: OpenOptions,
+    folder: &Path,
+    options: &ExportOptions,
+) -> Result<Exported> {
+    let output = Output::begin(folder, options.replace)?;
+    let shown = shown(options).for_anndata();
+    let shown = layer.into_iter().fold(shown, Options::layer);
+    let hierarchy = Hierarchy::of_experiment(places, location, measurement, open, &shown)?;
+    Export::write(hierarchy, output, options)
+}
+
 fn shown(options: &ExportOptions) -> Options {
     Options::new().formats(match options.version {
         Version::V2 => Formats::V2,

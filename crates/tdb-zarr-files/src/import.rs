@@ -226,7 +226,7 @@ impl Plan {
 }
 
 /// The tiles of an array.
-fn tiles(document: &ArrayDocument, room: u64) -> Result<Tiles, Problem> {
+pub(crate) fn tiles(document: &ArrayDocument, room: u64) -> Result<Tiles, Problem> {
     let is_scalar = document.shape.is_empty();
     let or_one = |lengths: &[u64]| if is_scalar { vec![1] } else { lengths.to_vec() };
     let (lengths, chunk) = (or_one(&document.shape), or_one(document.chunk()));

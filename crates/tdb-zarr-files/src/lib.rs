@@ -30,6 +30,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A [`Reader`] opens the nodes of a folder one by one, for callers that make something else of them.
+//!
 //! # What becomes of what
 //!
 //! | Zarr | TileDB |
@@ -84,6 +86,7 @@ mod metadata;
 mod options;
 mod output;
 mod packed;
+mod reader;
 mod room;
 mod runs;
 mod shuffle;
@@ -95,7 +98,8 @@ mod transpose;
 mod tree;
 
 pub use crate::error::{Error, Problem, Result};
-pub use crate::export::{Exported, export, export_group};
+pub use crate::export::{Exported, export, export_experiment, export_group};
 pub use crate::import::Imported;
 pub use crate::options::{ExportOptions, ImportOptions, Note, Version};
+pub use crate::reader::{ArrayReader, Block, Blocks, Opened, Reader};
 pub use crate::tree::{Kind, import, kind, schemas};

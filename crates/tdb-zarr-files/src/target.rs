@@ -33,6 +33,11 @@ impl Slab {
     pub(crate) const fn cells(&self) -> u64 {
         self.cells
     }
+
+    /// The values, and the offsets of cells of any length.
+    pub(crate) fn into_parts(self) -> (Vec<u8>, Option<Vec<u64>>) {
+        (self.data, self.offsets)
+    }
 }
 
 /// A slab that is being filled.

@@ -66,3 +66,7 @@ pub(crate) const MAX_EMPTY_TEXTS: u64 = 1 << 27;
 
 /// Rows of tiles of a part of an array that is written at once: a writer has some bytes for each.
 pub(crate) const MAX_ROWS: u64 = 1 << 20;
+
+/// Chunks of an array that is read block by block: a file is looked for for each of them. The
+/// largest matrices, of ten million cells, have some hundred thousand.
+pub(crate) const MAX_BLOCKS: u64 = 1 << 26;
