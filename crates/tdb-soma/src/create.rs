@@ -6,22 +6,19 @@ use std::sync::Arc;
 
 use tdb_array::error::WriteError;
 use tdb_array::group::{GroupMember, ObjectType};
-use tdb_array::schema::{
-    ArraySchema, Attribute, CellValNum, Datatype, Dimension, Enumeration, Filter, Pipeline, Range,
-    enumeration_file_name,
-};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline, Range};
 use tdb_array::storage::{WriteStorage, location_without_secrets};
 use tdb_array::write::MetadataChanges;
-use tdb_array::{ArrayWriter, Key, WriteColumn, WriteOptions};
+use tdb_array::{ArrayWriter, Key, WriteOptions};
 
-use crate::facts::{DATA, JOINID};
+use crate::facts::DATA;
 use crate::kind::{TYPE, VERSION};
 use crate::{ENCODING_VERSIONS, Error, Kind, Result};
 
 /// Cells in a tile.
 const CAPACITY: u64 = 100_000;
 /// Coordinates in a tile.
-const TILE: i64 = 2048;
+pub(crate) const TILE: i64 = 2048;
 /// The entry of the metadata that says, as JSON, which column was the index of a table of pandas.
 pub(crate) const INDEX: &str = "soma_dataframe_original_index_name";
 /// What a name of a member may have in the name of its folder, beside letters and digits.
@@ -43,31 +40,20 @@ pub struct Target<'a> {
     pub memory: usize,
 }
 
-/// A column of a new table.
-pub(crate) struct NewColumn<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) values: NewValues<'a>,
-}
-
-/// The values of a column.
-pub(crate) enum NewValues<'a> {
-    Texts(Vec<&'a str>),
-    /// Texts of which few are different, kept as an enumeration.
-    Categories(Vec<&'a str>),
-    /// Whole numbers, of which some may be missing.
-    Numbers(Vec<Option<i64>>),
-}
-
 /// An experiment that is being written: what is below it comes first, and its own group last.
-pub(crate) struct Build<'a> {
-    pub(crate) target: &'a Target<'a>,
+pub struct Build<'a> {
+    /// Where it is written.
+    pub target: &'a Target<'a>,
     /// The paths of what was made, in this order.
     made: RefCell<Vec<String>>,
 }
 
 impl<'a> Build<'a> {
     /// Begins at a place at which there is nothing.
-    pub(crate) fn new(target: &'a Target<'a>) -> Result<Self> {
+    ///
+    /// # Errors
+    /// There is something, or the place cannot be looked at.
+    pub fn new(target: &'a Target<'a>) -> Result<Self> {
         let storage = (target.storage)("")?;
         let listed = match storage.list("") {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -86,7 +72,7 @@ impl<'a> Build<'a> {
 
     /// Removes what was made, as far as the storages allow: the last one first, so that no
     /// collection is there without its members.
-    pub(crate) fn remove(&self) {
+    pub fn remove(&self) {
         for path in self.made.take().iter().rev() {
             if let Ok(storage) = (self.target.storage)(path) {
                 // What cannot be removed is part of no experiment.
@@ -104,59 +90,9 @@ impl<'a> Build<'a> {
         Ok(made?)
     }
 
-    /// Creates a table with these columns, whose ids are counted.
-    pub(crate) fn table(
-        &self,
-        path: &str,
-        columns: &[NewColumn<'_>],
-        rows: usize,
-        index: Option<&str>,
-    ) -> Result<()> {
-        let size = i64::try_from(rows.max(1)).unwrap_or(i64::MAX);
-        let mut schema = ArraySchema::sparse().dimension(axis(JOINID, TILE.min(size)));
-        let mut options = self.target.options.clone();
-        let columns: Vec<Encoded<'_>> = columns.iter().map(Encoded::of).collect::<Result<_>>()?;
-        for column in &columns {
-            let name = column.name;
-            let attribute = match &column.stored {
-                Stored::Texts { .. } => Attribute::new(name, Datatype::StringUtf8, CellValNum::Var),
-                Stored::Numbers(_) => Attribute::new(name, Datatype::Int64, CellValNum::ONE),
-                Stored::Codes { categories, .. } => {
-                    let file = enumeration_file_name().map_err(tdb_array::Error::from)?;
-                    let values =
-                        Enumeration::new(name, file, Datatype::StringUtf8, CellValNum::Var, categories);
-                    let values = values.map_err(Error::Schema)?;
-                    schema = schema.enumeration(&values);
-                    options = options.enumeration(values);
-                    Attribute::new(name, Datatype::Int32, CellValNum::ONE).with_enumeration(name)
-                }
-            };
-            schema = schema.attribute(attribute.with_nulls().with_filters(zstd(-1)));
-        }
-        let schema = finished(schema, &[size])?;
-        let entries = marks(Kind::DataFrame)
-            .put_text(INDEX, &index.map_or("null".to_owned(), |name| format!("{name:?}")));
-        let writer = self.array(path, options, &schema, &entries)?;
-        if rows == 0 {
-            return Ok(());
-        }
-        let ids: Vec<i64> = (0..size).collect();
-        let mut write = writer.write().column(WriteColumn::fixed(JOINID, &ids));
-        for column in &columns {
-            let values = match &column.stored {
-                Stored::Texts { bytes, offsets } => WriteColumn::var(column.name, bytes, offsets),
-                Stored::Numbers(numbers) => WriteColumn::fixed(column.name, numbers),
-                Stored::Codes { codes, .. } => WriteColumn::fixed(column.name, codes),
-            };
-            write = write.column(values.nullable(&column.valid));
-        }
-        write.commit()?;
-        Ok(())
-    }
-
     /// Creates a sparse matrix without values.
     pub(crate) fn matrix(&self, path: &str, datatype: Datatype, shape: [u64; 2]) -> Result<ArrayWriter> {
-        let sizes = shape.map(|size| i64::try_from(size.max(1)).unwrap_or(i64::MAX));
+        let sizes = shape.map(size_of);
         let data = Attribute::new(DATA, datatype, CellValNum::ONE).with_filters(zstd(-1));
         let schema = ArraySchema::sparse()
             .dimension(axis("soma_dim_0", TILE))
@@ -168,12 +104,27 @@ impl<'a> Build<'a> {
 
     /// Creates a collection of what is in the folders of these names below it.
     pub(crate) fn collection(&self, path: &str, kind: Kind, members: &[(&str, ObjectType)]) -> Result<()> {
+        self.new_collection(path, kind, members, MetadataChanges::new())
+    }
+
+    /// Creates a collection of what is in the folders of these names below it
+    /// ([`folder_of`](crate::folder_of)). `more` are further entries of its metadata.
+    ///
+    /// # Errors
+    /// A name that no member can have, or any error of writing.
+    pub fn new_collection(
+        &self,
+        path: &str,
+        kind: Kind,
+        members: &[(&str, ObjectType)],
+        more: MetadataChanges,
+    ) -> Result<()> {
         let storage = (self.target.storage)(path)?;
         let mut group = self.making(path, self.target.options.clone().begin_group_storage(storage))?;
         for (name, object) in members {
             group.add(GroupMember::new(*object, folder_of(name)?).with_name(*name).with_relative_uri())?;
         }
-        let entries = marks(kind);
+        let entries = marked(kind, more);
         group.metadata(match kind {
             Kind::Experiment => entries.put_text("dataset_type", "soma"),
             _ => entries,
@@ -181,7 +132,7 @@ impl<'a> Build<'a> {
         Ok(group.commit()?)
     }
 
-    fn array(
+    pub(crate) fn array(
         &self,
         path: &str,
         options: WriteOptions,
@@ -196,62 +147,18 @@ impl<'a> Build<'a> {
     }
 }
 
-/// A column as it is stored.
-struct Encoded<'a> {
-    name: &'a str,
-    valid: Vec<u8>,
-    stored: Stored<'a>,
-}
-
-enum Stored<'a> {
-    Texts { bytes: Vec<u8>, offsets: Vec<u64> },
-    Codes { codes: Vec<i32>, categories: Vec<&'a str> },
-    Numbers(Vec<i64>),
-}
-
-impl<'a> Encoded<'a> {
-    fn of(column: &NewColumn<'a>) -> Result<Self> {
-        let (len, stored) = match &column.values {
-            NewValues::Texts(values) => {
-                let (mut bytes, mut offsets) = (Vec::new(), vec![0]);
-                for value in values {
-                    bytes.extend_from_slice(value.as_bytes());
-                    offsets.push(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-                }
-                (values.len(), Stored::Texts { bytes, offsets })
-            }
-            NewValues::Categories(values) => {
-                let mut categories = values.clone();
-                categories.sort_unstable();
-                categories.dedup();
-                let code = |value: &&str| i32::try_from(categories.binary_search(value).ok()?).ok();
-                let codes: Option<Vec<i32>> = values.iter().map(code).collect();
-                let codes = codes.ok_or_else(|| tdb_array::Error::internal("a value is no category"))?;
-                (values.len(), Stored::Codes { codes, categories })
-            }
-            NewValues::Numbers(values) => {
-                // What a null has below it is nobody's value.
-                let numbers = values.iter().map(|value| value.unwrap_or(0)).collect();
-                let valid = values.iter().map(|value| u8::from(value.is_some())).collect();
-                return Ok(Self { name: column.name, valid, stored: Stored::Numbers(numbers) });
-            }
-        };
-        Ok(Self { name: column.name, valid: vec![1; len], stored })
-    }
-}
-
-fn zstd(level: i32) -> Pipeline {
+pub(crate) fn zstd(level: i32) -> Pipeline {
     Pipeline::new(vec![Filter::Zstd { level }])
 }
 
 /// A dimension that can grow to nearly all of its type.
-fn axis(name: &str, tile: i64) -> Dimension {
+pub(crate) fn axis(name: &str, tile: i64) -> Dimension {
     let last = i64::MAX.saturating_sub(1).saturating_sub(tile);
     Dimension::new(name, 0..=last).with_tile(tile).with_filters(zstd(3))
 }
 
 /// The schema with what all arrays have in common.
-fn finished(schema: tdb_array::schema::SchemaBuilder, sizes: &[i64]) -> Result<ArraySchema> {
+pub(crate) fn finished(schema: tdb_array::schema::SchemaBuilder, sizes: &[i64]) -> Result<ArraySchema> {
     let range = |size: &i64| Range::new(0i64.to_le_bytes(), size.saturating_sub(1).to_le_bytes());
     let offsets = vec![
         Filter::DoubleDelta { level: -1, reinterpret: None },
@@ -266,17 +173,27 @@ fn finished(schema: tdb_array::schema::SchemaBuilder, sizes: &[i64]) -> Result<A
     schema.map_err(Error::Schema)
 }
 
-/// The entries of the metadata that say what an object is.
-fn marks(kind: Kind) -> MetadataChanges {
-    let [.., version] = ENCODING_VERSIONS;
-    MetadataChanges::new().put_text(TYPE, kind.name()).put_text(VERSION, version)
+/// The size of an axis that has so many positions: one has at least one.
+pub(crate) fn size_of(count: u64) -> i64 {
+    i64::try_from(count.max(1)).unwrap_or(i64::MAX)
 }
 
-/// The name of the folder of a member.
+/// The entries of the metadata that say what an object is.
+pub(crate) fn marks(kind: Kind) -> MetadataChanges {
+    marked(kind, MetadataChanges::new())
+}
+
+/// Entries of the metadata, and those that say what an object is.
+pub(crate) fn marked(kind: Kind, more: MetadataChanges) -> MetadataChanges {
+    let [.., version] = ENCODING_VERSIONS;
+    more.put_text(TYPE, kind.name()).put_text(VERSION, version)
+}
+
+/// The name of the folder of a member, as the Python package calls it.
 ///
 /// # Errors
 /// No folder can be called so.
-pub(crate) fn folder_of(name: &str) -> Result<String> {
+pub fn folder_of(name: &str) -> Result<String> {
     let why = match name {
         "" | "." | ".." => Some("a folder cannot be called so"),
         _ if name.starts_with(RESERVED) => Some("names that begin with __ are for the format's own folders"),

@@ -146,8 +146,9 @@ impl Object {
     }
 }
 
-/// A whole number of any type, from its bytes.
-pub(crate) fn whole(datatype: Datatype, bytes: &[u8]) -> Option<i128> {
+/// A whole number of any type, from its bytes; `None` for other types, and another number of bytes.
+#[must_use]
+pub fn whole(datatype: Datatype, bytes: &[u8]) -> Option<i128> {
     fn of<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
         bytes.try_into().ok()
     }

@@ -7,14 +7,13 @@ use tdb_array::error::WriteError;
 use tdb_array::group::ObjectType;
 use tdb_array::{Array, OpenOptions};
 
-use crate::create::{Build, NewColumn, NewValues, Target, folder_of};
+use crate::create::{Build, Target, folder_of};
 use crate::facts::count;
 use crate::lines::Lines;
 use crate::market::Market;
+use crate::table::{MAX_CATEGORIES, NewColumn, NewValues};
 use crate::{Error, Kind, Result};
 
-/// The most categories of texts that are kept as an enumeration; tiledbsoma has the same threshold.
-const MAX_CATEGORIES: usize = 4096;
 /// Bytes of an entry while it is handed on.
 const ENTRY_BYTES: usize = 24;
 /// The least number of entries that are handed on at a time.

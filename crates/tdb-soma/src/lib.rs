@@ -72,15 +72,21 @@ mod import;
 mod kind;
 mod lines;
 mod market;
+mod matrix;
 mod names;
 mod object;
 mod rules;
+mod table;
 
-pub use self::create::Target;
+pub use self::create::{Build, Target, folder_of};
 pub use self::error::{Error, Result};
 pub use self::export::{Export, TenXFiles, export};
-pub use self::facts::{DATA, JOINID, TableColumn, bytes, columns, largest_shape, rows, shape, written};
+pub use self::facts::{
+    DATA, JOINID, TableColumn, bytes, columns, largest_shape, rows, shape, whole, written,
+};
 pub use self::import::{Imported, TenX, import};
 pub use self::kind::{ENCODING_VERSIONS, Kind, SPATIAL_ENCODING_VERSIONS};
+pub use self::matrix::{MatrixValues, NewMatrix};
 pub use self::object::{Content, Object};
 pub use self::rules::{Depth, Finding, Rule, Weight, verify};
+pub use self::table::{MAX_CATEGORIES, NewCells, NewField, NewRows, NewTable, wrong_column_name};
