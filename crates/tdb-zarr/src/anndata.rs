@@ -1,10 +1,12 @@
 //! A measurement of an experiment of SOMA in the layout of AnnData: tables of observations and
 //! variables, and matrices over both.
 
-use std::collections::BTreeMap;
+mod whole;
+
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tdb_array::group::{Found, ObjectType, Places, Visited};
 use tdb_array::query::Aggregate;
 use tdb_array::schema::{ArrayType, Attribute, CellValNum, Datatype, DatatypeClass};
@@ -12,14 +14,17 @@ use tdb_array::storage::{Storage, location_without_secrets};
 use tdb_array::{Array, OpenOptions};
 use tdb_cells::OrInternal;
 
+use self::whole::{index_of, width};
 use crate::chunk::{Content, Part};
 use crate::column::Rows;
+use crate::csr::csr;
 use crate::described::{content, values, widest};
+use crate::encoded::{column, encoding, node};
 use crate::form::{Form, Shown};
 use crate::grid::{Grid, Side, fitted, sides};
 use crate::group::node_name;
 use crate::matrix::Matrix;
-use crate::node::{ArrayNode, Group, Node, Source};
+use crate::node::{Group, Node, Source};
 use crate::{Error, Hierarchy, Options, Refusal, Result};
 
 /// What SOMA calls the dimensions and the values of its arrays.
@@ -27,6 +32,8 @@ const ID: &str = "soma_joinid";
 const DATA: &str = "soma_data";
 /// The layer that is `X`; others are in `layers`.
 const MAIN: &str = "data";
+/// What AnnData calls an index without a name.
+const UNNAMED: &str = "_index";
 /// The groups of matrices: in SOMA and in AnnData, and whether they are of observations.
 const MATRICES: [(&str, bool); 2] = [("obsm", true), ("varm", false)];
 
@@ -44,7 +51,8 @@ struct Making<'a> {
 impl Hierarchy {
     /// Shows a measurement of the experiment of SOMA at a location in the layout of AnnData: `obs`,
     /// `var`, `X`, `layers`, `obsm`, `varm`. Sparse matrices are dense arrays, whose chunks are
-    /// read when they are asked for.
+    /// read when they are asked for. With [`Options::for_anndata`], they are sparse, and there are
+    /// `obsp`, `varp` and `raw`, too.
     ///
     /// # Errors
     /// [`Error::NoExperiment`], and what cannot be read of `obs` and `var`.
@@ -76,19 +84,30 @@ impl Hierarchy {
         let (var, columns) = making.frame(&format!("{prefix}/var"), "var_id")?.map_err(none)?;
         making.add(&mut root, "obs", Node::Group(obs));
         making.add(&mut root, "var", Node::Group(var));
-        making.layers(&mut root, &format!("{prefix}/X"), rows, columns)?;
+        making.layers(&mut root, &format!("{prefix}/X"), [rows, columns])?.map_err(none)?;
         for (name, is_of_obs) in MATRICES {
             let path = format!("{prefix}/{name}");
             let mut found = Group::new(encoding("dict", "0.1.0"));
             for own in making.inside(&path) {
                 let count = if is_of_obs { rows } else { columns };
-                let matrix = making.matrix(&format!("{path}/{own}"), count, None)?;
+                let matrix = making.matrix(&format!("{path}/{own}"), count, None, false)?;
                 making.shown(&mut found, name, &own, matrix);
             }
             making.add(&mut root, name, Node::Group(found));
         }
-        for name in ["obsp", "varp", "uns"] {
-            making.add(&mut root, name, Node::Group(Group::new(encoding("dict", "0.1.0"))));
+        for (name, count) in [("obsp", rows), ("varp", columns)] {
+            let path = format!("{prefix}/{name}");
+            let mut found = Group::new(encoding("dict", "0.1.0"));
+            for own in making.inside(&path).into_iter().filter(|_| options.for_anndata) {
+                let matrix = making.matrix(&format!("{path}/{own}"), count, Some(count), true)?;
+                making.shown(&mut found, name, &own, matrix);
+            }
+            making.add(&mut root, name, Node::Group(found));
+        }
+        making.add(&mut root, "uns", Node::Group(Group::new(encoding("dict", "0.1.0"))));
+        if options.for_anndata {
+            making.left_out(&format!("{prefix}/uns"));
+            making.raw(&mut root, measurement, rows)?.map_err(none)?;
         }
         let Making { arrays, refused, .. } = making;
         Ok(Self::of(arrays, root, options, refused, group.window()))
@@ -104,14 +123,6 @@ fn paths(visited: Vec<Visited>) -> BTreeMap<String, Visited> {
         found.insert(above.join("/"), member);
     }
     found
-}
-
-/// What AnnData says of each node.
-fn encoding(kind: &str, version: &str) -> Map<String, Value> {
-    Map::from_iter([
-        ("encoding-type".to_owned(), json!(kind)),
-        ("encoding-version".to_owned(), json!(version)),
-    ])
 }
 
 impl Making<'_> {
@@ -185,21 +196,27 @@ impl Making<'_> {
         let mut group = Group::default();
         let mut names = Vec::new();
         let own = path.rsplit('/').next().unwrap_or(path);
-        let id = schema.attributes.iter().find(|one| one.name == index).map_or(ID, |one| &one.name);
+        let had = index_of(&array)?;
+        let of_name = |name: &str| schema.attributes.iter().find(|one| one.name == name);
+        let id = of_name(index).or_else(|| of_name(had.as_deref()?)).map_or(ID, |one| &one.name);
+        // AnnData gives the index back the name that it had, or none.
+        let own_name = if self.options.for_anndata && had.as_deref() != Some(id) { UNNAMED } else { id };
         if id == ID {
             let shown = Shown::of(dimension.datatype, dimension.cell_val_num);
             let node = shown.map(|shown| column(home, rows, content(ID, shown, &shown.zeros())));
-            self.shown(&mut group, own, ID, node.map(Node::Array));
+            self.shown(&mut group, own, own_name, node.map(Node::Array));
         }
+        let complete = self.complete(&array)?;
         for attribute in &schema.attributes {
-            let node = self.column(home, &array, attribute, rows)?;
-            if node.is_ok() && attribute.name != id {
+            let node = self.column(home, &array, attribute, rows, &complete)?;
+            let is_index = attribute.name == id;
+            if node.is_ok() && !is_index {
                 names.push(attribute.name.clone());
             }
-            self.shown(&mut group, own, &attribute.name, node);
+            self.shown(&mut group, own, if is_index { own_name } else { &attribute.name }, node);
         }
         group.attributes = encoding("dataframe", "0.2.0");
-        group.attributes.insert("_index".to_owned(), json!(id));
+        group.attributes.insert("_index".to_owned(), json!(own_name));
         group.attributes.insert("column-order".to_owned(), json!(names));
         Ok(Ok((group, count)))
     }
@@ -211,6 +228,7 @@ impl Making<'_> {
         array: &Array,
         attribute: &Attribute,
         rows: &Arc<Rows>,
+        complete: &HashSet<String>,
     ) -> Result<Result<Node, String>> {
         let shown = match Shown::of(attribute.datatype, attribute.cell_val_num) {
             Ok(shown) => shown,
@@ -248,9 +266,11 @@ impl Making<'_> {
         let kind = match (attribute.datatype.class(), shown.form) {
             (_, Form::Bool) => "nullable-boolean",
             (DatatypeClass::Integer, _) => "nullable-integer",
+            // Older releases of AnnData do not read it, and viewers show an empty text as well.
+            (_, Form::Text) if self.options.for_anndata => "nullable-string-array",
             _ => return Ok(Ok(part(shown, of_nulls))),
         };
-        if !attribute.nullable {
+        if !attribute.nullable || complete.contains(&attribute.name) {
             return Ok(Ok(part(shown, Part::Values)));
         }
         let mut group = Group::new(encoding(kind, "0.1.0"));
@@ -260,12 +280,20 @@ impl Making<'_> {
     }
 
     /// The matrices over observations and variables.
-    fn layers(&mut self, root: &mut Group, path: &str, rows: u64, columns: u64) -> Result<()> {
+    fn layers(
+        &mut self,
+        root: &mut Group,
+        path: &str,
+        [rows, columns]: [u64; 2],
+    ) -> Result<Result<(), String>> {
         let mut layers = Group::new(encoding("dict", "0.1.0"));
         let names = self.inside(path);
-        let main = names.iter().find(|name| *name == MAIN).or_else(|| names.first()).cloned();
+        let main = self.main(&names);
+        if let Some(wanted) = self.options.layer.as_ref().filter(|wanted| !names.contains(wanted)) {
+            return Ok(Err(format!("it has no layer {wanted:?}: there is {}", names.join(", "))));
+        }
         for name in names {
-            let matrix = self.matrix(&format!("{path}/{name}"), rows, Some(columns))?;
+            let matrix = self.matrix(&format!("{path}/{name}"), rows, Some(columns), true)?;
             if Some(&name) == main.as_ref() {
                 self.shown(root, "", "X", matrix);
             } else {
@@ -273,11 +301,27 @@ impl Making<'_> {
             }
         }
         self.add(root, "layers", Node::Group(layers));
-        Ok(())
+        Ok(Ok(()))
+    }
+
+    /// The layer that is `X`.
+    fn main(&self, names: &[String]) -> Option<String> {
+        let wanted = self.options.layer.as_deref().unwrap_or(MAIN);
+        let found = names.iter().find(|name| *name == wanted);
+        // AnnData may be without X.
+        let any = self.options.layer.is_none() && !self.options.for_anndata;
+        found.or_else(|| names.first().filter(|_| any)).cloned()
     }
 
     /// A matrix with this number of rows, and of columns if that is known, or why it is not shown.
-    fn matrix(&mut self, path: &str, rows: u64, columns: Option<u64>) -> Result<Result<Node, String>> {
+    /// A sparse one `may_be_sparse`, as AnnData wants it.
+    fn matrix(
+        &mut self,
+        path: &str,
+        rows: u64,
+        columns: Option<u64>,
+        may_be_sparse: bool,
+    ) -> Result<Result<Node, String>> {
         let (home, array) = match self.array(path)? {
             Ok(found) => found,
             Err(why) => return Ok(Err(why)),
@@ -303,10 +347,13 @@ impl Making<'_> {
         };
         let axes = ["row", "column"];
         if schema.array_type == ArrayType::Sparse {
-            let last = || array.non_empty_domain().and_then(|ends| number(&ends.get(1)?.high));
-            let found = || last().and_then(|last| u64::try_from(last.checked_add(1)?).ok()).unwrap_or(0);
-            let sides = Matrix::sides(rows, columns.unwrap_or_else(found));
+            let columns = columns.unwrap_or_else(|| width(&array));
             let names = [row.name.clone(), other.name.clone(), DATA.to_owned()];
+            if may_be_sparse && self.options.for_anndata {
+                let made = csr(home, &array, &names, shown, [rows, columns], self.options);
+                return Ok(made.map(Node::Group));
+            }
+            let sides = Matrix::sides(rows, columns);
             let source = Source::Matrix(Matrix { names, sides });
             return Ok(Ok(Node::Array(node(home, content(DATA, shown, &shown.zeros()), source, &axes))));
         }
@@ -334,19 +381,4 @@ impl Making<'_> {
 /// A coordinate of SOMA.
 fn number(bytes: &[u8]) -> Option<i64> {
     bytes.try_into().ok().map(i64::from_le_bytes)
-}
-
-fn column(home: usize, rows: &Arc<Rows>, content: Content) -> ArrayNode {
-    let source = Source::Column(content.field.clone(), Arc::clone(rows));
-    node(home, content, source, &["row"])
-}
-
-/// An array with the attributes that AnnData wants.
-fn node(home: usize, content: Content, source: Source, axes: &[&str]) -> ArrayNode {
-    let kind = if content.shown.form == Form::Text { "string-array" } else { "array" };
-    let mut dimensions: Vec<String> = axes.iter().map(|axis| (*axis).to_owned()).collect();
-    if content.shown.inner.is_some() {
-        dimensions.push("value".to_owned());
-    }
-    ArrayNode { home, attributes: encoding(kind, "0.2.0"), dimensions, content, source }
 }

@@ -32,6 +32,18 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// A cell of a sparse matrix that is in no row or column of the tables.
+    #[error("a cell has row {row} and column {column}, but there are {rows} rows and {columns} columns")]
+    Outside {
+        /// The row of the cell.
+        row: i64,
+        /// The column of the cell.
+        column: i64,
+        /// How many rows there are.
+        rows: u64,
+        /// How many columns there are.
+        columns: u64,
+    },
     /// A list of more keys than this crate makes at once: in number, in bytes, or in boxes of
     /// fragments that are compared for it.
     #[error(

@@ -170,7 +170,9 @@ impl Hierarchy {
             _ => return None,
         };
         match node.content.part {
-            Part::Validity | Part::Nulls => Some(schema.validity_filters.clone()),
+            Part::Validity => Some(schema.validity_filters.clone()),
+            // What is stored is the contrary.
+            Part::Nulls => None,
             Part::Values | Part::Marked | Part::Codes { .. } => Some(match schema.attribute(field) {
                 Some(attribute) => attribute.filters.clone(),
                 None => {

@@ -10,6 +10,7 @@ use tdb_array::Array;
 use crate::Result;
 use crate::chunk::Content;
 use crate::column::{self, Rows};
+use crate::ends::Ends;
 use crate::grid::{Coordinates, Grid};
 use crate::matrix::Matrix;
 
@@ -59,6 +60,8 @@ pub(crate) enum Source {
     Column(String, Arc<Rows>),
     /// A field of a sparse matrix, with zeros where no cell is.
     Matrix(Matrix),
+    /// Where the rows of a sparse matrix end.
+    Ends(Arc<Ends>),
     /// Values that are known: their number, and the only chunk.
     Values(u64, Bytes),
 }
@@ -143,6 +146,7 @@ impl ArrayNode {
             Source::Matrix(matrix) => matrix.sides.iter().map(|side| (side.count, side.chunk)).unzip(),
             Source::Coordinates(Coordinates { side, .. }) => (vec![side.count], vec![side.chunk]),
             Source::Column(_, rows) => (vec![rows.total()?], vec![rows.chunk()?]),
+            Source::Ends(ends) => (vec![ends.count()], vec![ends.in_chunk()]),
             Source::Values(count, _) => (vec![*count], vec![(*count).max(1)]),
         };
         if let Some(inner) = self.content.shown.inner {
@@ -168,6 +172,7 @@ impl ArrayNode {
             (Source::Column(field, rows), [index]) => {
                 column::chunk(rows, array, field, *index, &self.content)
             }
+            (Source::Ends(ends), [index]) => ends.chunk(array, *index, &self.content),
             (Source::Values(1.., chunk), [0]) => Ok(Some(chunk.clone())),
             _ => Ok(None),
         }

@@ -33,11 +33,13 @@ impl Formats {
 pub struct Options {
     pub(crate) formats: Formats,
     pub(crate) rows: u64,
+    pub(crate) layer: Option<String>,
+    pub(crate) for_anndata: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { formats: Formats::default(), rows: ROWS }
+        Self { formats: Formats::default(), rows: ROWS, layer: None, for_anndata: false }
     }
 }
 
@@ -51,6 +53,20 @@ impl Options {
     /// The versions of Zarr whose documents there are.
     pub const fn formats(mut self, formats: Formats) -> Self {
         self.formats = formats;
+        self
+    }
+
+    /// The layer of an experiment that is `X`. Without it, that is `data`, or the first one.
+    pub fn layer(mut self, name: impl Into<String>) -> Self {
+        self.layer = Some(name.into());
+        self
+    }
+
+    /// Shows an experiment for AnnData itself, which loads all of it, and not for viewers: sparse
+    /// matrices are sparse (`csr_matrix`), those of pairs of observations or variables are there,
+    /// too, and columns without missing values have no masks. To know these, the columns are read.
+    pub const fn for_anndata(mut self) -> Self {
+        self.for_anndata = true;
         self
     }
 

@@ -45,6 +45,9 @@ pub(crate) const MAX_DIMENSIONS: usize = 64;
 /// bits.
 pub(crate) const MAX_SHAPE: u64 = i64::MAX.unsigned_abs();
 
+/// Ends of rows of a sparse matrix in a chunk: 1 MiB.
+pub(crate) const ENDS: u64 = 1 << 17;
+
 /// Rows of a chunk of a sparse matrix that is shown as a dense array. Readers ask for single
 /// columns (a gene), and hold some chunks at once.
 pub(crate) const MATRIX_ROWS: u64 = 1 << 12;

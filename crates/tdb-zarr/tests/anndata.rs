@@ -275,3 +275,51 @@ fn a_schema_does_not_choose_how_large_a_chunk_of_a_matrix_is() {
     let refused = shown.refused().iter().find(|one| one.path == "layers/raw").unwrap();
     assert_eq!(refused.reason, "it has several values at each place");
 }
+
+#[test]
+fn for_anndata_itself_matrices_are_sparse_and_masks_are_only_where_they_are_needed() {
+    let folder = experiment("whole", &[0, 1, 2]);
+    let rna = folder.0.join("ms/RNA");
+    group(&rna.join("obsp"), &[("near", ObjectType::Array)]);
+    matrix(&rna.join("obsp/near"), &[2, 0], &[0, 2], &[0.5, 0.25]);
+    let mut writer = WriteOptions::new().open_group(&rna).unwrap();
+    writer.add(GroupMember::new(ObjectType::Group, "obsp").with_name("obsp").with_relative_uri()).unwrap();
+    writer.commit().unwrap();
+    let shown = |options: Options| {
+        let places: Arc<dyn Places> = Arc::new(LocalPlaces);
+        let open = OpenOptions::new().window(TimeWindow::ALL);
+        Hierarchy::of_experiment(&places, folder.0.to_str().unwrap(), "RNA", open, &options)
+    };
+    let all = shown(Options::new().rows(2).for_anndata()).unwrap();
+    let attributes = |path: &str| document(&all, &format!("{path}/.zattrs"));
+    let bytes = |key: &str| all.get(key, Span::All).unwrap().unwrap().to_vec();
+    let whole = |key: &str| -> Vec<i64> {
+        bytes(key).chunks(8).map(|one| i64::from_le_bytes(one.try_into().unwrap())).collect()
+    };
+    let matrix = json!({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [3, 70]});
+    assert_eq!(attributes("X"), matrix);
+    assert_eq!(whole("X/indptr/0"), [0, 1, 1, 3]);
+    assert_eq!([whole("X/indices/0"), whole("X/indices/1")].concat()[..3], [69, 0, 63]);
+    assert_eq!(bytes("X/data/0"), [1.5f32.to_le_bytes(), 2.5f32.to_le_bytes()].concat());
+    assert_eq!((whole("obsp/near/indptr/0"), whole("obsp/near/indices/0")), (vec![0, 1, 1, 2], vec![2, 0]));
+    assert_eq!(attributes("obsm/X_pca")["encoding-type"], "array");
+    // The index had no name, and a column has a mask only if a cell is missing.
+    assert_eq!(attributes("obs")["_index"], "_index");
+    assert_eq!(attributes("obs/count")["encoding-type"], "nullable-integer");
+    let named = shown(Options::new().for_anndata().layer("raw")).unwrap();
+    assert_eq!(document(&named, "layers/.zattrs")["encoding-type"], "dict");
+    assert!(named.get("layers/data/indptr/0", Span::All).unwrap().is_some());
+    let missing = shown(Options::new().layer("counts")).unwrap_err().to_string();
+    assert!(missing.contains("it has no layer \"counts\": there is data, raw"), "{missing}");
+}
+
+#[test]
+fn a_cell_outside_of_the_tables_is_an_error_of_a_sparse_matrix() {
+    let folder = experiment("outside", &[0, 1]);
+    let places: Arc<dyn Places> = Arc::new(LocalPlaces);
+    let open = OpenOptions::new().window(TimeWindow::ALL);
+    let options = Options::new().for_anndata();
+    let shown = Hierarchy::of_experiment(&places, folder.0.to_str().unwrap(), "RNA", open, &options).unwrap();
+    let error = shown.get("X/indptr/0", Span::All).unwrap_err().to_string();
+    assert!(error.contains("row 2 and column") && error.contains("2 rows and 70 columns"), "{error}");
+}
