@@ -79,6 +79,8 @@ pub(super) const MAY: [May; 48] = [
     ("crates/tdb-zarr-files/src/", "path"),
     // The threads that decode and compress chunks.
     ("crates/tdb-zarr-files/src/", "thread"),
+    // The path of a folder of Zarr, which tdb-zarr-files reads.
+    ("crates/tdb-anndata/src/import.rs", "path"),
     // The absolute path of an array, for other processes.
     ("crates/tdb-datafusion/src/locate.rs", "path"),
     // A file where an array is looked for is told from a failure.

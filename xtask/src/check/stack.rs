@@ -18,7 +18,7 @@ const FACADE: &str = "tdb-array";
 
 /// Crates that may not use all lower crates: the crate, and all crates of the workspace that it may
 /// use.
-const MAY_USE: [(&str, &[&str]); 25] = [
+const MAY_USE: [(&str, &[&str]); 26] = [
     ("tdb-cells", &["tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"]),
     // Its example makes a schema, whose filters are those of tdb-filters.
     ("tdb-order", &["tdb-codec", "tdb-filters", "tdb-schema", "tdb-cells"]),
@@ -145,6 +145,7 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ("tdb-zarr", &["tdb-cells", FACADE, "tdb-text"]),
     ("tdb-soma", &[FACADE]),
     ("tdb-zarr-files", &["tdb-filters", FACADE, "tdb-text", "tdb-zarr"]),
+    ("tdb-anndata", &[FACADE, "tdb-soma", "tdb-zarr-files"]),
     // The threads of the engine convert columns, too.
     ("tdb-arrow", &["tdb-cells", FACADE]),
     ("tdb-convert", &[FACADE, "tdb-arrow"]),
