@@ -1,5 +1,6 @@
 //! `tdb soma`: experiments of single cells.
 
+mod anndata;
 mod describe;
 mod folder;
 mod info;
@@ -30,7 +31,9 @@ Examples:
   tdb soma info cells.soma/ms/RNA/X/data --json
   tdb soma verify cells.soma --deep
   tdb soma import filtered_feature_bc_matrix cells.soma
-  tdb soma export cells.soma matrix")]
+  tdb soma import cells.zarr cells.soma
+  tdb soma export cells.soma matrix
+  tdb soma export cells.soma cells.zarr")]
 pub(crate) struct SomaArgs {
     #[command(subcommand)]
     command: SomaCommand,
@@ -63,7 +66,7 @@ pub(crate) fn run(
         SomaCommand::Info(args) => info::run(args, stores, screen, out),
         SomaCommand::Verify(args) => verify::run(args, stores, out),
         SomaCommand::Import(args) => market::import(args, stores, out, err),
-        SomaCommand::Export(args) => market::export(args, stores, out),
+        SomaCommand::Export(args) => market::export(args, stores, out, err),
     }
 }
 

@@ -132,6 +132,9 @@ pub(crate) const MAX_TREE_DEPTH: usize = 64;
 /// Memory of `tdb soma import` and `export`, beside the names of cells and genes: about that of
 /// `tdb.soma`.
 pub(crate) const SOMA_MEMORY: MemoryBudget = MemoryBudget::from_bytes(512 << 20);
+/// Memory of `tdb soma export` for each thread that writes chunks of Zarr: there are fewer threads
+/// if there is less.
+pub(crate) const SOMA_THREAD_MEMORY: MemoryBudget = MemoryBudget::from_bytes(128 << 20);
 /// Values of an enumeration that `tdb info` shows.
 pub(crate) const MAX_SHOWN_VALUES: usize = 20;
 /// Characters of a fill value that `tdb info` shows.

@@ -5,11 +5,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args as Group;
+use clap::{Args as Group, value_parser};
 use tdb_array::MemoryBudget;
 use tdb_array::group::{ObjectType, object_type};
 use tdb_soma::{Export, Imported, Target, TenX, TenXFiles};
 
+use super::anndata;
 use super::folder::NewFolder;
 use crate::args::{ChangeArgs, KeyArgs, WindowArgs};
 use crate::count::count;
@@ -19,17 +20,23 @@ use crate::place::{Stores, local, shown};
 use crate::progress::{ProgressArgs, Unit};
 use crate::thresholds::SOMA_MEMORY;
 
-/// Make an experiment of a folder of Matrix Market, as Cell Ranger writes it.
+/// The usual layer.
+pub(super) const LAYER: &str = "data";
+
+/// Make an experiment of a folder of Matrix Market, as Cell Ranger writes it, or of Zarr, as
+/// AnnData does.
 ///
-/// The folder has matrix.mtx, barcodes.tsv, and features.tsv or genes.tsv, each also with .gz. The
-/// experiment is that which tdb.soma.from_10x makes in Python: it is there whole, or not at all.
+/// The folder has matrix.mtx, barcodes.tsv, and features.tsv or genes.tsv, each also with .gz; or
+/// it is one that write_zarr of AnnData wrote. The experiment is that which tdb.soma.from_10x or
+/// tdb.soma.from_anndata makes in Python: it is there whole, or not at all.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-Names of cells and genes are in memory, the matrix is read in parts. h5ad files, and .h5 files of Cell Ranger, are read by the Python \
+Names of cells and genes are in memory, matrices are read in parts. What of uns SOMA does not keep is named in a note. h5ad files, and .h5 files of Cell Ranger, are read by the Python \
 package: python -m tdb.soma import cells.h5ad cells.soma
 
 Examples:
   tdb soma import filtered_feature_bc_matrix cells.soma
+  tdb soma import cells.zarr cells.soma --layer counts
   tdb soma import filtered_feature_bc_matrix s3://bucket/cells.soma --memory 2GiB")]
 pub(super) struct ImportArgs {
     /// The folder with the files.
@@ -47,53 +54,59 @@ pub(super) struct ImportArgs {
     progress: ProgressArgs,
 }
 
-/// Write a layer of an experiment as a folder of Matrix Market, as Cell Ranger does.
+/// Write a layer of an experiment as a folder of Matrix Market, as Cell Ranger does, or a
+/// measurement as one of Zarr, as AnnData reads it.
 ///
-/// The folder gets matrix.mtx.gz, barcodes.tsv.gz and features.tsv.gz. It is there whole, or not at
-/// all. Cells and genes are in the order of their ids.
+/// The folder gets matrix.mtx.gz, barcodes.tsv.gz and features.tsv.gz. If its name ends with .zarr,
+/// it gets what anndata.read_zarr reads: obs, var, and all matrices of the measurement. It is there
+/// whole, or not at all. Cells and genes are in the order of their ids.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 h5ad files are written by the Python package: python -m tdb.soma export cells.soma cells.h5ad
 
 Examples:
   tdb soma export cells.soma matrix
+  tdb soma export cells.soma cells.zarr
   tdb soma export cells.soma matrix --measurement RNA --layer raw --var-name symbol")]
 pub(super) struct ExportArgs {
     /// Folder of the experiment.
-    experiment: PathBuf,
+    pub(super) experiment: PathBuf,
     /// The folder that is made.
-    target: PathBuf,
+    pub(super) target: PathBuf,
     #[command(flatten)]
-    names: NameArgs,
+    pub(super) names: NameArgs,
     /// The column of obs with the barcodes. Default: what was the index of the table.
     #[arg(long, value_name = "COLUMN")]
-    obs_id: Option<String>,
+    pub(super) obs_id: Option<String>,
     /// The column of var with the ids of genes. Default: what was the index of the table.
     #[arg(long, value_name = "COLUMN")]
-    var_id: Option<String>,
+    pub(super) var_id: Option<String>,
     /// The column of var with the names of genes. Default: gene_names, or the ids.
     #[arg(long, value_name = "COLUMN")]
-    var_name: Option<String>,
+    pub(super) var_name: Option<String>,
+    /// Write a folder of Zarr of this version. Default: 2 if the folder's name ends with .zarr.
+    #[arg(long, value_name = "2|3", value_parser = value_parser!(u8).range(2..=3))]
+    pub(super) zarr: Option<u8>,
     /// Use this much memory beside the names, e.g. 2GiB.
     #[arg(long, value_name = "SIZE", default_value_t = SOMA_MEMORY)]
-    memory: MemoryBudget,
+    pub(super) memory: MemoryBudget,
     #[command(flatten)]
-    window: WindowArgs,
+    pub(super) window: WindowArgs,
     #[command(flatten)]
-    key: KeyArgs,
+    pub(super) key: KeyArgs,
     #[command(flatten)]
-    progress: ProgressArgs,
+    pub(super) progress: ProgressArgs,
 }
 
 /// What a matrix is called in an experiment.
 #[derive(Debug, Group)]
-struct NameArgs {
+pub(super) struct NameArgs {
     /// The measurement.
     #[arg(long, value_name = "NAME", default_value = "RNA")]
-    measurement: String,
-    /// The layer of X.
-    #[arg(long, value_name = "NAME", default_value = "data")]
-    layer: String,
+    pub(super) measurement: String,
+    /// The layer of X; of AnnData, the one that is X there.
+    #[arg(long, value_name = "NAME", default_value = LAYER)]
+    pub(super) layer: String,
 }
 
 impl NameArgs {
@@ -101,7 +114,7 @@ impl NameArgs {
     fn words(&self) -> String {
         let mut words = String::new();
         for (option, value, usual) in
-            [("--measurement", &self.measurement, "RNA"), ("--layer", &self.layer, "data")]
+            [("--measurement", &self.measurement, "RNA"), ("--layer", &self.layer, LAYER)]
         {
             if value != usual {
                 words.push_str(&format!(" {option} {}", quoted(value)));
@@ -125,10 +138,7 @@ pub(super) fn import(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, er
     let Some(source) = local(source) else {
         return Err(Failure::Usage(format!("{}: the folder must be on the local disk", shown(source))));
     };
-    let found = |names: &[&str]| found(source, names);
-    let (matrix, barcodes) = (found(&["matrix.mtx"])?, found(&["barcodes.tsv"])?);
-    let features = found(&["features.tsv", "genes.tsv"])?;
-    let files = TenX { matrix: opened(&matrix)?, barcodes: opened(&barcodes)?, features: opened(&features)? };
+    let files = if anndata::is_source(source) { None } else { Some(files(source)?) };
     let is_there = match object_type(&stores.storage(place)?) {
         Ok(object) => object != ObjectType::Invalid || local(place).is_some(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
@@ -157,12 +167,18 @@ pub(super) fn import(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, er
     let meter = args.progress.bar("importing", Unit::Cells, Some(0));
     let heard = |done, total| meter.of(done, total);
     let NameArgs { measurement, layer } = &args.names;
-    let imported = tdb_soma::import(&target, files, measurement, layer, &heard);
+    let imported = match files {
+        Some(files) => tdb_soma::import(&target, files, measurement, layer, &heard).map_err(Into::into),
+        None => anndata::import(&target, source, &args.names, &heard),
+    };
     let Imported { cells, genes, values, notes } =
-        imported.map_err(|error| match (failed.take(), error) {
+        imported.map_err(|error: tdb_anndata::Error| match (failed.take(), error) {
             (Some(failure), _) => failure,
-            (None, error @ tdb_soma::Error::Input { .. }) => Failure::at(source, error),
-            (None, error) => super::failure(place, error),
+            (None, tdb_anndata::Error::Soma(error @ tdb_soma::Error::Input { .. })) => {
+                Failure::at(source, error)
+            }
+            (None, tdb_anndata::Error::Soma(error)) => super::failure(place, error),
+            (None, error) => Failure::Failed(error.to_string()),
         })?;
     if let Some(folder) = folder {
         folder.finish()?;
@@ -177,7 +193,7 @@ pub(super) fn import(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, er
 }
 
 /// Runs `tdb soma export`.
-pub(super) fn export(args: &ExportArgs, stores: &Stores, out: &mut dyn Write) -> Result {
+pub(super) fn export(args: &ExportArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     let (place, target) = (&args.experiment, &args.target);
     if ends_as(target, &["h5ad", "h5"]) {
         let words = [place, target].map(|path| quoted(&path.to_string_lossy())).join(" ");
@@ -190,6 +206,9 @@ pub(super) fn export(args: &ExportArgs, stores: &Stores, out: &mut dyn Write) ->
     let Some(target) = local(target) else {
         return Err(Failure::Usage(format!("{}: the folder must be on the local disk", shown(target))));
     };
+    if anndata::is_target(args) {
+        return anndata::export(args, target, stores, out, err);
+    }
     let experiment = super::open(place, &args.window.options(&args.key)?, stores)?;
     let folder = NewFolder::beside(target)?;
     let made = |name: &str| Compressed::new(folder.path(), name).map_err(|error| Failure::at(target, error));
@@ -220,7 +239,7 @@ pub(super) fn export(args: &ExportArgs, stores: &Stores, out: &mut dyn Write) ->
     Ok(())
 }
 
-fn ends_as(path: &Path, endings: &[&str]) -> bool {
+pub(super) fn ends_as(path: &Path, endings: &[&str]) -> bool {
     path.extension().is_some_and(|own| endings.iter().any(|ending| own.eq_ignore_ascii_case(ending)))
 }
 
@@ -231,6 +250,14 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// What a folder of Cell Ranger has.
+fn files(folder: &Path) -> Result<TenX> {
+    let found = |names: &[&str]| found(folder, names);
+    let (matrix, barcodes) = (found(&["matrix.mtx"])?, found(&["barcodes.tsv"])?);
+    let features = found(&["features.tsv", "genes.tsv"])?;
+    Ok(TenX { matrix: opened(&matrix)?, barcodes: opened(&barcodes)?, features: opened(&features)? })
 }
 
 /// The first of these files that the folder has.

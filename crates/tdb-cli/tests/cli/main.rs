@@ -64,6 +64,7 @@ mod serve;
 mod shells;
 mod show;
 mod soma;
+mod soma_anndata;
 mod soma_cells;
 mod soma_market;
 #[cfg(feature = "sql")]

@@ -16,7 +16,7 @@ const FEATURES: &str =
     "ENSG1\tTP53\tGene Expression\nENSG2\tTP53\tGene Expression\nENSG3\tCD8\tAntibody Capture\n";
 
 /// A folder as Cell Ranger 3 writes it, but not compressed.
-fn folder(path: &Path) -> PathBuf {
+pub(crate) fn folder(path: &Path) -> PathBuf {
     fs::create_dir_all(path).unwrap();
     for (name, contents) in [("matrix.mtx", MATRIX), ("barcodes.tsv", BARCODES), ("features.tsv", FEATURES)] {
         fs::write(path.join(name), contents).unwrap();
@@ -34,7 +34,7 @@ fn unpacked(path: &Path) -> String {
 }
 
 /// Everything in a folder.
-fn names(path: &Path) -> Vec<String> {
+pub(crate) fn names(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = entries.collect();
     names.sort();
