@@ -65,14 +65,14 @@ pub(crate) fn encoding(attributes: &Map<String, Value>) -> Result<Encoding, Stri
         Some(Value::String(text)) => Ok(text.as_str()),
         Some(other) => Err(format!("{key} is {other}, not a text")),
     };
-    let (kind, version) = (said("encoding-type")?, said("encoding-version")?);
+    let (kind, release) = (said("encoding-type")?, said("encoding-version")?);
     let found = KNOWN.iter().find(|(name, ..)| *name == kind);
     let (_, versions, encoding) = found.ok_or_else(|| format!("the encoding {kind:?} is not read"))?;
-    if versions.contains(&version) {
+    if versions.contains(&release) {
         return Ok(*encoding);
     }
     let known = versions.join(" and ");
-    Err(format!("the version {version:?} of the encoding {kind:?} is not read: {known} is"))
+    Err(format!("the version {release:?} of the encoding {kind:?} is not read: {known} is"))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::encoding::{Encoding, encoding};
 use crate::error::Result;
 use crate::frame::Frame;
 use crate::matrix::Matrix;
+use crate::note::Note;
 use crate::thresholds::CHUNK_DIVISOR;
 use crate::uns::Uns;
 
@@ -55,15 +56,6 @@ pub struct Imported {
     pub values: u64,
     /// What was left out.
     pub notes: Vec<Note>,
-}
-
-/// Something that was left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// Its path in the folder.
-    pub path: String,
-    /// The reason.
-    pub what: String,
 }
 
 /// Everything that is imported.

@@ -63,10 +63,12 @@ mod error;
 mod frame;
 mod import;
 mod matrix;
+mod note;
 mod reading;
 mod texts;
 mod thresholds;
 mod uns;
 
 pub use crate::error::{Error, Result};
-pub use crate::import::{Import, Imported, Note, import};
+pub use crate::import::{Import, Imported, import};
+pub use crate::note::Note;

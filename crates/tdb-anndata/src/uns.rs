@@ -10,8 +10,8 @@ use tdb_zarr_files::{ArrayReader, Opened, Problem, Reader};
 use crate::encoding::{Encoding, encoding};
 use crate::error::{Error, Result, internal};
 use crate::frame::Frame;
-use crate::import::Note;
 use crate::matrix::{Matrix, expect_numbers};
+use crate::note::Note;
 use crate::texts::{all_texts, is_kept_date, is_text};
 use crate::thresholds::MAX_DEPTH;
 

@@ -70,7 +70,7 @@ impl Plan {
         let failed = |problem: Problem| folder.error(path, problem);
         let mut notes = Vec::new();
         let mut note = |what: String| notes.push(Note { path: path.to_owned(), what });
-        let tiles = tiles(&document, options.memory / SLAB_DIVISOR).map_err(failed)?;
+        let tiles = Tiles::of(&document, options.memory / SLAB_DIVISOR).map_err(failed)?;
         let (filters, otherwise) = filters::of_codecs(&document.chain, document.element);
         otherwise.into_iter().for_each(&mut note);
         if tiles.is_scalar {
@@ -223,21 +223,6 @@ impl Plan {
             slab(chunks, &self.tiles, &ends, &self.attribute, options.threads)
         })
     }
-}
-
-/// The tiles of an array.
-pub(crate) fn tiles(document: &ArrayDocument, room: u64) -> Result<Tiles, Problem> {
-    let is_scalar = document.shape.is_empty();
-    let or_one = |lengths: &[u64]| if is_scalar { vec![1] } else { lengths.to_vec() };
-    let (lengths, chunk) = (or_one(&document.shape), or_one(document.chunk()));
-    if lengths.contains(&0) {
-        return Err(Problem::unsupported(
-            "an axis has no positions, and dimensions of arrays have at least one",
-        ));
-    }
-    let extents = lengths.iter().zip(&chunk).map(|(length, chunk)| *length.min(chunk)).collect();
-    let (size, widest) = (document.element.size(), document.chain.widest);
-    Ok(Tiles { lengths, extents, chunk, is_scalar, size, widest, fill: document.fill.clone(), room })
 }
 
 /// The names of dimensions: those of axes, or `d` with a number as for NPY files.

@@ -30,7 +30,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Reader`] opens the nodes of a folder one by one, for callers that make something else of them.
+//! A [`Reader`] opens the nodes of a folder one by one, for callers that make something else of
+//! them.
 //!
 //! # What becomes of what
 //!

@@ -10,7 +10,6 @@ use crate::chunks::Chunks;
 use crate::document::{ArrayDocument, Node, open};
 use crate::error::{Error, Problem, Result};
 use crate::folder::Folder;
-use crate::import::tiles;
 use crate::slab::slab;
 use crate::thresholds::MAX_BLOCKS;
 use crate::tiles::Tiles;
@@ -123,7 +122,7 @@ impl Reader {
         if document.shape.contains(&0) {
             return Ok(ArrayReader { folder, path, document, tiles: None, memory });
         }
-        let tiles = tiles(&document, memory).map_err(failed)?;
+        let tiles = Tiles::of(&document, memory).map_err(failed)?;
         let bytes = tiles.chunk_bytes();
         if bytes > memory {
             return Err(failed(Problem::TooLarge { what: "a chunk", bytes, memory }));

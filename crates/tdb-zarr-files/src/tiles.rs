@@ -1,6 +1,8 @@
 //! The tiles of an array that is imported.
 
 use crate::boxes::count;
+use crate::document::ArrayDocument;
+use crate::error::Problem;
 use crate::thresholds::{TEXT_CELL, TEXT_TILE};
 
 /// The shape of an array and of its tiles, of which each is a chunk, or the part of one that is
@@ -26,6 +28,21 @@ pub(crate) struct Tiles {
 }
 
 impl Tiles {
+    /// The tiles of an array.
+    pub(crate) fn of(document: &ArrayDocument, room: u64) -> Result<Self, Problem> {
+        let is_scalar = document.shape.is_empty();
+        let or_one = |lengths: &[u64]| if is_scalar { vec![1] } else { lengths.to_vec() };
+        let (lengths, chunk) = (or_one(&document.shape), or_one(document.chunk()));
+        if lengths.contains(&0) {
+            return Err(Problem::unsupported(
+                "an axis has no positions, and dimensions of arrays have at least one",
+            ));
+        }
+        let extents = lengths.iter().zip(&chunk).map(|(length, chunk)| *length.min(chunk)).collect();
+        let (size, widest) = (document.element.size(), document.chain.widest);
+        Ok(Self { lengths, extents, chunk, is_scalar, size, widest, fill: document.fill.clone(), room })
+    }
+
     /// The positions of tiles along an axis: the first, and the number behind the last.
     pub(crate) fn span(&self, axis: usize, (low, high): (u64, u64)) -> Option<(u64, u64)> {
         let (length, extent) = (self.lengths.get(axis)?, self.extents.get(axis)?);

@@ -21,7 +21,7 @@ const HARMLESS: [&[&str]; 1] = [&["std", ":", ":", "io", ":", ":", "Cursor"]];
 
 /// Exceptions: what a file, or all files of a folder, may use of [`MODULES`] or [`RANDOM`]. Most
 /// files use only the types of errors and of arguments of `io` and `path`; `fs` opens files.
-pub(super) const MAY: [May; 48] = [
+pub(super) const MAY: [May; 49] = [
     ("crates/tdb-cells/src/clock.rs", "time"),
     // It waits for the next millisecond.
     ("crates/tdb-cells/src/clock.rs", "thread"),

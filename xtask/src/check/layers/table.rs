@@ -457,6 +457,7 @@ pub(super) const LAYERS: &[Layers] = &[
         package: "tdb-anndata",
         modules: &[
             "error",
+            "note",
             "thresholds",
             "encoding",
             "cursor",
