@@ -61,6 +61,9 @@ def main(wheel: str, version: str) -> None:
         (folder / "trips.csv").write_text(TABLE)
         said([tdb, "import", "trips", "trips.csv", "--dims", "id"], folder)
         expect("tdb sql", said([tdb, "sql", QUESTION], folder), ANSWER)
+        # Files need more of DataFusion than arrays.
+        said([tdb, "export", "trips", "trips.parquet"], folder)
+        expect("tdb sql", said([tdb, "sql", QUESTION.replace("'trips'", "'trips.parquet'")], folder), ANSWER)
         said([tdb, "verify", "trips"], folder)
         said([tdb, "publish", "trips", "--viewer", "page"], folder)
         if 'data-url="../trips"' not in (folder / "page" / "index.html").read_text():

@@ -7,6 +7,9 @@ use std::process::{Command, Stdio};
 /// A small table, and the question and answer that show that all of the way works.
 const TABLE: &str = "id,city,price\n1,Oslo,2.5\n2,Bergen,\n3,Oslo,4\n";
 const QUESTION: &str = "SELECT city, count(*) AS n, sum(price) AS s FROM 'trips' GROUP BY city ORDER BY city";
+/// The same of a file, for which SQL needs more of DataFusion.
+const IN_A_FILE: &str =
+    "SELECT city, count(*) AS n, sum(price) AS s FROM 'trips.parquet' GROUP BY city ORDER BY city";
 const ANSWER: &str = "city,n,s\nBergen,1,\nOslo,2,6.5\n";
 
 /// Variables without which programs of some systems do not start.
@@ -73,8 +76,8 @@ pub(super) fn expect(what: &str, found: &str, expected: &str) -> Result<(), Stri
     Err(format!("{what} printed {found:?} instead of {expected:?}"))
 }
 
-/// Tries the command: its version, a table that becomes an array, a question to that, and whether
-/// it finds the viewer beside it.
+/// Tries the command: its version, a table that becomes an array, a question to that, and to a
+/// Parquet file of it, and whether it finds the viewer beside it.
 pub(super) fn command(program: &Path, version: &str) -> Result<(), String> {
     let folder = Folder::new("trial")?;
     let table = folder.path().join("trips.csv");
@@ -86,6 +89,8 @@ pub(super) fn command(program: &Path, version: &str) -> Result<(), String> {
     }
     run(&["import", "trips", "trips.csv", "--dims", "id"])?;
     expect("tdb sql", &run(&["sql", QUESTION])?, ANSWER)?;
+    run(&["export", "trips", "trips.parquet"])?;
+    expect("tdb sql", &run(&["sql", IN_A_FILE])?, ANSWER)?;
     run(&["verify", "trips"])?;
     run(&["publish", "trips", "--viewer", "page"])?;
     let page = folder.path().join("page/index.html");

@@ -315,7 +315,7 @@ pub(super) fn offset(text: &str) -> Option<String> {
 }
 
 /// Notations that files often have: a column that is text may be written in one of them.
-pub(super) const USUAL: [&str; 14] = [
+pub(super) const USUAL: [&str; 19] = [
     "%Y/%m/%d",
     "%d/%m/%Y",
     "%m/%d/%Y",
@@ -327,8 +327,13 @@ pub(super) const USUAL: [&str; 14] = [
     "%Y/%m/%d %H:%M:%S",
     "%d/%m/%Y %H:%M:%S",
     "%m/%d/%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M:%S",
+    "%d-%m-%Y %H:%M:%S",
+    "%Y/%m/%d %H:%M",
     "%d/%m/%Y %H:%M",
     "%m/%d/%Y %H:%M",
+    "%d.%m.%Y %H:%M",
+    "%d-%m-%Y %H:%M",
     "%m/%d/%Y %I:%M:%S %p",
 ];
 

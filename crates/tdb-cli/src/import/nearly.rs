@@ -219,6 +219,8 @@ mod tests {
             (&["2012/01/31", "2012/02/01", "NA"], "--date-format 'a=%Y/%m/%d' reads them"),
             (&["01/02/2012", "03/04/2012"], "--date-format 'a=%d/%m/%Y' or --date-format 'a=%m/%d/%Y' reads"),
             (&["01/02/2012", "13/04/2012"], "--date-format 'a=%d/%m/%Y' reads them"),
+            (&["31.03.2025 23:45", "01.04.2025 00:00"], "--date-format 'a=%d.%m.%Y %H:%M' reads them"),
+            (&["31-03-2025 23:45:10"], "--date-format 'a=%d-%m-%Y %H:%M:%S' reads them"),
             (
                 &["2020-01-01T00:00:00Z", "2020-01-01T00:00:00"],
                 "an offset from UTC (line 2) and some have none (line 3)",

@@ -11,7 +11,7 @@ use datafusion::physical_plan::SpillManager;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, SpillMetrics};
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt, TryStreamExt};
-use tdb_array::schema::{ArraySchema, Datatype};
+use tdb_array::schema::{ArraySchema, Datatype, FieldKind};
 
 use super::count;
 use crate::Result;
@@ -34,9 +34,11 @@ pub(super) fn check_nulls(schema: &Schema, batch: &RecordBatch, first_row: u64) 
     Ok(())
 }
 
-/// Refuses text that is not ASCII for columns that are.
+/// Refuses text that is not ASCII for attributes that are. Dimensions of text have no other type:
+/// what everybody writes to them is UTF-8.
 pub(super) fn check_ascii(schema: &ArraySchema, batch: &RecordBatch) -> Result<()> {
-    for field in schema.fields().filter(|field| field.datatype == Datatype::StringAscii) {
+    let attributes = schema.fields().filter(|field| matches!(field.kind, FieldKind::Attribute(_)));
+    for field in attributes.filter(|field| field.datatype == Datatype::StringAscii) {
         // Writing the batch refuses one that lacks a column.
         let Some(column) = batch.column_by_name(field.name) else { continue };
         let wrong = match column.data_type() {

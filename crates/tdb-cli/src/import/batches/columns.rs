@@ -1,6 +1,8 @@
 //! Columns of Parquet and Arrow files that arrays have in another form: casts, decimals, and times
 //! with a zone.
 
+use std::sync::Arc;
+
 use tdb_array::Array;
 use tdb_array::schema::{ArraySchema, FieldKind, field_key};
 use tdb_array::write::MetadataChanges;
@@ -56,6 +58,20 @@ pub(super) fn metadata(arrow: &Schema, schema: &ArraySchema) -> MetadataChanges 
         }
     }
     changes
+}
+
+/// What becomes of the decimals of a file in an array, a line for each column.
+pub(super) fn decimal_notes(arrow: &Schema, schema: &ArraySchema) -> Vec<String> {
+    let note = |field: &Arc<Field>| {
+        let factor = field.metadata().get(SCALE).and_then(|scale| factor(scale))?;
+        let own = schema.field(field.name()).filter(|own| !own.datatype.physical().is_float())?;
+        let name = own.name;
+        Some(format!(
+            "column {name:?} has decimals, which are kept as whole numbers in units of {factor}: SQL and \
+             conditions see these; --types '{name}=float64' makes real numbers of them"
+        ))
+    };
+    arrow.fields().iter().filter_map(note).collect()
 }
 
 impl BatchFile<'_> {

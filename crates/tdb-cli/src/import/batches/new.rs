@@ -13,7 +13,7 @@ use super::super::grow;
 use super::super::report::Report;
 use super::super::rows;
 use super::{BatchFile, columns};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, one_line};
 use crate::ranges::parse_names;
 
 /// An array that is to be made.
@@ -71,6 +71,9 @@ impl BatchFile<'_> {
         let cells = self.write(made.writer(), &mapping, &mut open()?.without(left_out), new.subarray())?;
         let metadata = columns::metadata(&self.schema, made.writer().schema());
         made.writer().write_metadata(&metadata).map_err(of_array)?;
+        for note in columns::decimal_notes(&self.schema, made.writer().schema()) {
+            let _ = writeln!(err, "note: {}", one_line(&note));
+        }
         made.finish().map_err(of_array)?;
         Report { is_new: true, cells, left_out: left, ..Report::default() }.print(self.args, out)
     }
