@@ -186,3 +186,17 @@ def test_names_of_cells_that_are_there_twice_are_refused_by_both(
     with pytest.raises(AssertionError, match="import"):
         command("soma", "import", tmp_path / "cells.zarr", tmp_path / "made")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["cells.zarr"]
+
+
+def test_the_index_is_the_one_of_the_metadata_though_a_column_is_called_as_the_usual_one(
+    tmp_path: pathlib.Path, command: Callable[..., None]
+) -> None:
+    obs = pandas.DataFrame({"obs_id": ["x", "y", "x"]}, pandas.Index(["a", "b", "c"], name="cell_id"))
+    data = _written(anndata.AnnData(np.eye(3), obs), tmp_path / "cells.zarr", 2)
+    command("soma", "import", tmp_path / "cells.zarr", tmp_path / "made")
+    made = tdb.soma.open(tmp_path / "made")
+    _expect_same(made, tdb.soma.from_anndata(tmp_path / "wanted", data))
+    command("soma", "export", tmp_path / "made", tmp_path / "back.zarr")
+    for found in (tdb.soma.to_anndata(made), anndata.read_zarr(tmp_path / "back.zarr")):
+        assert found.obs_names.tolist() == ["a", "b", "c"] and found.obs_names.name == "cell_id"
+        assert found.obs["obs_id"].tolist() == ["x", "y", "x"]

@@ -1,28 +1,24 @@
 //! A measurement of an experiment of SOMA in the layout of AnnData: tables of observations and
 //! variables, and matrices over both.
 
+mod members;
+mod table;
 mod whole;
 
-use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use serde_json::json;
-use tdb_array::group::{Found, ObjectType, Places, Visited};
-use tdb_array::query::Aggregate;
-use tdb_array::schema::{ArrayType, Attribute, CellValNum, Datatype, DatatypeClass};
+use tdb_array::group::{Found, ObjectType, Places};
+use tdb_array::schema::{ArrayType, Datatype};
 use tdb_array::storage::{Storage, location_without_secrets};
 use tdb_array::{Array, OpenOptions};
-use tdb_cells::OrInternal;
 
-use self::whole::{index_of, width};
-use crate::chunk::{Content, Part};
-use crate::column::Rows;
+use self::members::Members;
+use self::whole::width;
 use crate::csr::csr;
-use crate::described::{content, values, widest};
-use crate::encoded::{column, encoding, node};
-use crate::form::{Form, Shown};
+use crate::described::content;
+use crate::encoded::{encoding, node};
+use crate::form::Shown;
 use crate::grid::{Grid, Side, fitted, sides};
-use crate::group::node_name;
 use crate::matrix::Matrix;
 use crate::node::{Group, Node, Source};
 use crate::{Error, Hierarchy, Options, Refusal, Result};
@@ -42,8 +38,7 @@ struct Making<'a> {
     places: &'a Arc<dyn Places>,
     open: OpenOptions,
     options: &'a Options,
-    /// The members by their paths.
-    members: BTreeMap<String, Visited>,
+    members: Members,
     arrays: Vec<Array>,
     refused: Vec<Refusal>,
 }
@@ -65,48 +60,47 @@ impl Hierarchy {
     ) -> Result<Self> {
         let group = open.clone().open_group_in(Arc::clone(places), location)?;
         let open = open.window(group.window());
-        let members = paths(group.walk());
-        let mut making = Making { places, open, options, members, arrays: Vec::new(), refused: Vec::new() };
+        let (members, refused) = Members::of(group.walk());
+        let mut making = Making { places, open, options, members, arrays: Vec::new(), refused };
         let none = |why: String| Error::NoExperiment {
             location: location_without_secrets(location).into_owned(),
             why,
         };
-        let prefix = format!("ms/{measurement}");
-        if !making.members.contains_key(&prefix) {
-            let known = match making.inside("ms").join(", ") {
+        let prefix = ["ms", measurement];
+        if making.members.get(&prefix).is_none() {
+            let known = match making.members.inside(&["ms"]).join(", ") {
                 known if known.is_empty() => "there is none".to_owned(),
                 known => format!("there is {known}"),
             };
             return Err(none(format!("it has no measurement \"{measurement}\": {known}")));
         }
         let mut root = Group::new(encoding("anndata", "0.1.0"));
-        let (obs, rows) = making.frame("obs", "obs_id")?.map_err(none)?;
-        let (var, columns) = making.frame(&format!("{prefix}/var"), "var_id")?.map_err(none)?;
+        let (obs, rows) = making.frame(&["obs"], "obs_id")?.map_err(none)?;
+        let (var, columns) = making.frame(&["ms", measurement, "var"], "var_id")?.map_err(none)?;
         making.add(&mut root, "obs", Node::Group(obs));
         making.add(&mut root, "var", Node::Group(var));
-        making.layers(&mut root, &format!("{prefix}/X"), [rows, columns])?.map_err(none)?;
+        making.layers(&mut root, &["ms", measurement, "X"], [rows, columns])?.map_err(none)?;
         for (name, is_of_obs) in MATRICES {
-            let path = format!("{prefix}/{name}");
             let mut found = Group::new(encoding("dict", "0.1.0"));
-            for own in making.inside(&path) {
+            for own in making.members.inside(&["ms", measurement, name]) {
                 let count = if is_of_obs { rows } else { columns };
-                let matrix = making.matrix(&format!("{path}/{own}"), count, None, false)?;
+                let matrix = making.matrix(&["ms", measurement, name, &own], count, None, false)?;
                 making.shown(&mut found, name, &own, matrix);
             }
             making.add(&mut root, name, Node::Group(found));
         }
         for (name, count) in [("obsp", rows), ("varp", columns)] {
-            let path = format!("{prefix}/{name}");
             let mut found = Group::new(encoding("dict", "0.1.0"));
-            for own in making.inside(&path).into_iter().filter(|_| options.for_anndata) {
-                let matrix = making.matrix(&format!("{path}/{own}"), count, Some(count), true)?;
+            let inside = making.members.inside(&["ms", measurement, name]);
+            for own in inside.into_iter().filter(|_| options.for_anndata) {
+                let matrix = making.matrix(&["ms", measurement, name, &own], count, Some(count), true)?;
                 making.shown(&mut found, name, &own, matrix);
             }
             making.add(&mut root, name, Node::Group(found));
         }
         making.add(&mut root, "uns", Node::Group(Group::new(encoding("dict", "0.1.0"))));
         if options.for_anndata {
-            making.left_out(&format!("{prefix}/uns"));
+            making.left_out(&["ms", measurement, "uns"]);
             making.raw(&mut root, measurement, rows)?.map_err(none)?;
         }
         let Making { arrays, refused, .. } = making;
@@ -114,41 +108,27 @@ impl Hierarchy {
     }
 }
 
-/// The members of a group by their paths.
-fn paths(visited: Vec<Visited>) -> BTreeMap<String, Visited> {
-    let (mut above, mut found) = (Vec::<String>::new(), BTreeMap::new());
-    for member in visited {
-        above.truncate(member.depth.saturating_sub(1));
-        above.push(node_name(member.member.key()).to_owned());
-        found.insert(above.join("/"), member);
-    }
-    found
-}
-
 impl Making<'_> {
-    /// The names directly below a path.
-    fn inside(&self, path: &str) -> Vec<String> {
-        let prefix = format!("{path}/");
-        let names = self.members.keys().filter_map(|member| member.strip_prefix(&prefix));
-        names.filter(|name| !name.contains('/')).map(str::to_owned).collect()
-    }
-
     fn add(&mut self, group: &mut Group, name: &str, node: Node) {
         if let Err(reason) = group.add(name, node) {
             self.refused.push(Refusal { path: name.to_owned(), reason });
         }
     }
 
-    /// Adds a node, or notes why there is none.
-    fn shown(&mut self, group: &mut Group, path: &str, name: &str, node: Result<Node, String>) {
-        if let Err(reason) = node.and_then(|node| group.add(name, node)) {
+    /// Adds a node, or notes why there is none. Returns whether there is.
+    fn shown(&mut self, group: &mut Group, path: &str, name: &str, node: Result<Node, String>) -> bool {
+        let added = node.and_then(|node| group.add(name, node));
+        let is_there = added.is_ok();
+        if let Err(reason) = added {
             self.refused.push(Refusal { path: format!("{path}/{name}"), reason });
         }
+        is_there
     }
 
     /// Opens a member; its number among the arrays.
-    fn array(&mut self, path: &str) -> Result<Result<(usize, Array), String>> {
-        let Some(member) = self.members.get(path) else { return Ok(Err(format!("it has no {path}"))) };
+    fn array(&mut self, names: &[&str]) -> Result<Result<(usize, Array), String>> {
+        let path = names.join("/");
+        let Some(member) = self.members.get(names) else { return Ok(Err(format!("it has no {path}"))) };
         if !matches!(member.found, Found::Object(ObjectType::Array)) {
             return Ok(Err(format!("{path} is no array that can be opened")));
         }
@@ -160,140 +140,23 @@ impl Making<'_> {
         Ok(Ok((self.arrays.len() - 1, array)))
     }
 
-    /// A table, and the number of its rows, whose ids have to count from 0.
-    fn frame(&mut self, path: &str, index: &str) -> Result<Result<(Group, u64), String>> {
-        let (home, array) = match self.array(path)? {
-            Ok(found) => found,
-            Err(why) => return Ok(Err(why)),
-        };
-        let schema = array.schema();
-        let [dimension] = schema.domain.dimensions.as_slice() else {
-            return Ok(Err(format!("{path} has several dimensions, where AnnData has rows")));
-        };
-        if dimension.name != ID || dimension.datatype != Datatype::Int64 {
-            return Ok(Err(format!("{path} is ordered by {}, and not by {ID}", dimension.name)));
-        }
-        if schema.allows_duplicates {
-            return Ok(Err(format!(
-                "several rows of {path} may have the same {ID}, and AnnData counts rows"
-            )));
-        }
-        let found = array.read().aggregate([Aggregate::count(), Aggregate::min(ID), Aggregate::max(ID)])?;
-        let [count, first, last] = found.as_slice() else {
-            return Err(tdb_array::Error::internal("three aggregates have not three values").into());
-        };
-        let count = count.as_u64().or_internal("a count is no number")?;
-        // As many different numbers as there are between the first and the last are all of them.
-        let ends = first.as_i64().zip(last.as_i64());
-        let (first, last) = ends.unwrap_or((0, -1));
-        if first != 0 || last.checked_add(1).and_then(|rows| u64::try_from(rows).ok()) != Some(count) {
-            let why = format!(
-                "the {ID}s of the {count} rows of {path} do not count from 0, but go from {first} to {last}"
-            );
-            return Ok(Err(why));
-        }
-        let rows = &Arc::new(Rows::new(self.options.rows, widest(schema)));
-        let mut group = Group::default();
-        let mut names = Vec::new();
-        let own = path.rsplit('/').next().unwrap_or(path);
-        let had = index_of(&array)?;
-        let of_name = |name: &str| schema.attributes.iter().find(|one| one.name == name);
-        let id = of_name(index).or_else(|| of_name(had.as_deref()?)).map_or(ID, |one| &one.name);
-        // AnnData gives the index back the name that it had, or none.
-        let own_name = if self.options.for_anndata && had.as_deref() != Some(id) { UNNAMED } else { id };
-        if id == ID {
-            let shown = Shown::of(dimension.datatype, dimension.cell_val_num);
-            let node = shown.map(|shown| column(home, rows, content(ID, shown, &shown.zeros())));
-            self.shown(&mut group, own, own_name, node.map(Node::Array));
-        }
-        let complete = self.complete(&array)?;
-        for attribute in &schema.attributes {
-            let node = self.column(home, &array, attribute, rows, &complete)?;
-            let is_index = attribute.name == id;
-            if node.is_ok() && !is_index {
-                names.push(attribute.name.clone());
-            }
-            self.shown(&mut group, own, if is_index { own_name } else { &attribute.name }, node);
-        }
-        group.attributes = encoding("dataframe", "0.2.0");
-        group.attributes.insert("_index".to_owned(), json!(own_name));
-        group.attributes.insert("column-order".to_owned(), json!(names));
-        Ok(Ok((group, count)))
-    }
-
-    /// A column of a table, or why it cannot be shown.
-    fn column(
-        &self,
-        home: usize,
-        array: &Array,
-        attribute: &Attribute,
-        rows: &Arc<Rows>,
-        complete: &HashSet<String>,
-    ) -> Result<Result<Node, String>> {
-        let shown = match Shown::of(attribute.datatype, attribute.cell_val_num) {
-            Ok(shown) => shown,
-            Err(why) => return Ok(Err(why)),
-        };
-        let part = |shown: Shown, part: Part| {
-            let own = content(&attribute.name, shown, &shown.zeros());
-            Node::Array(column(home, rows, Content { part, ..own }))
-        };
-        if let Some(name) = &attribute.enumeration {
-            let enumeration = array.enumeration(name)?.or_internal("an enumeration has no values")?;
-            let (content, source) = match values(&enumeration)? {
-                Ok(found) => found,
-                Err(why) => return Ok(Err(why)),
-            };
-            let Source::Values(count, _) = source else {
-                return Err(tdb_array::Error::internal("categories are no values").into());
-            };
-            let stored = attribute.datatype.physical();
-            let codes = match Shown::codes(stored) {
-                Ok(codes) if attribute.cell_val_num == CellValNum::ONE => codes,
-                Ok(_) => return Ok(Err("a cell has several categories".to_owned())),
-                Err(why) => return Ok(Err(why)),
-            };
-            let mut own = encoding("categorical", "0.2.0");
-            own.insert("ordered".to_owned(), json!(enumeration.ordered));
-            let mut group = Group::new(own);
-            let added = group.add("codes", part(codes, Part::Codes { stored, count }));
-            let categories = node(home, content, source, &["category"]);
-            let added = added.and_then(|()| group.add("categories", Node::Array(categories)));
-            return Ok(added.map(|()| Node::Group(group)));
-        }
-        let has_mark = attribute.datatype.physical().is_float() || matches!(shown.form, Form::Time { .. });
-        let of_nulls = if attribute.nullable && has_mark { Part::Marked } else { Part::Values };
-        let kind = match (attribute.datatype.class(), shown.form) {
-            (_, Form::Bool) => "nullable-boolean",
-            (DatatypeClass::Integer, _) => "nullable-integer",
-            // Older releases of AnnData do not read it, and viewers show an empty text as well.
-            (_, Form::Text) if self.options.for_anndata => "nullable-string-array",
-            _ => return Ok(Ok(part(shown, of_nulls))),
-        };
-        if !attribute.nullable || complete.contains(&attribute.name) {
-            return Ok(Ok(part(shown, Part::Values)));
-        }
-        let mut group = Group::new(encoding(kind, "0.1.0"));
-        let added = group.add("values", part(shown, Part::Values));
-        let added = added.and_then(|()| group.add("mask", part(Shown::validity(), Part::Nulls)));
-        Ok(added.map(|()| Node::Group(group)))
-    }
-
     /// The matrices over observations and variables.
     fn layers(
         &mut self,
         root: &mut Group,
-        path: &str,
+        path: &[&str; 3],
         [rows, columns]: [u64; 2],
     ) -> Result<Result<(), String>> {
         let mut layers = Group::new(encoding("dict", "0.1.0"));
-        let names = self.inside(path);
+        let names = self.members.inside(path);
         let main = self.main(&names);
         if let Some(wanted) = self.options.layer.as_ref().filter(|wanted| !names.contains(wanted)) {
             return Ok(Err(format!("it has no layer {wanted:?}: there is {}", names.join(", "))));
         }
         for name in names {
-            let matrix = self.matrix(&format!("{path}/{name}"), rows, Some(columns), true)?;
+            let [ms, measurement, group] = *path;
+            let below = [ms, measurement, group, &name];
+            let matrix = self.matrix(&below, rows, Some(columns), true)?;
             if Some(&name) == main.as_ref() {
                 self.shown(root, "", "X", matrix);
             } else {
@@ -317,7 +180,7 @@ impl Making<'_> {
     /// A sparse one `may_be_sparse`, as AnnData wants it.
     fn matrix(
         &mut self,
-        path: &str,
+        path: &[&str],
         rows: u64,
         columns: Option<u64>,
         may_be_sparse: bool,
@@ -347,7 +210,10 @@ impl Making<'_> {
         };
         let axes = ["row", "column"];
         if schema.array_type == ArrayType::Sparse {
-            let columns = columns.unwrap_or_else(|| width(&array));
+            let columns = match columns {
+                Some(columns) => columns,
+                None => width(&array)?,
+            };
             let names = [row.name.clone(), other.name.clone(), DATA.to_owned()];
             if may_be_sparse && self.options.for_anndata {
                 let made = csr(home, &array, &names, shown, [rows, columns], self.options);

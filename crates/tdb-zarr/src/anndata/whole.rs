@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use tdb_array::Array;
 use tdb_array::query::Aggregate;
+use tdb_array::schema::Datatype;
 
 use super::{MAIN, Making, number};
 use crate::encoded::encoding;
@@ -15,6 +16,8 @@ use crate::{Refusal, Result};
 const RAW: &str = "raw";
 /// The entry of the metadata that says, as JSON, which column was the index of a table.
 const INDEX: &str = "soma_dataframe_original_index_name";
+/// The entry of the metadata that says which is the last column of a matrix, if the schema does not.
+const LAST_COLUMN: &str = "soma_dim_1_domain_upper";
 
 impl Making<'_> {
     /// The measurement that was `raw`, if there is one: the layer of the same name as X, or the
@@ -28,17 +31,17 @@ impl Making<'_> {
         if measurement == RAW {
             return Ok(Ok(()));
         }
-        let (prefix, wanted) = (format!("ms/{RAW}"), self.options.layer.as_deref().unwrap_or(MAIN));
-        let names = self.inside(&format!("{prefix}/X"));
+        let wanted = self.options.layer.as_deref().unwrap_or(MAIN);
+        let names = self.members.inside(&["ms", RAW, "X"]);
         let Some(name) = names.iter().find(|name| *name == wanted).or_else(|| names.first()) else {
             return Ok(Ok(()));
         };
-        let (var, columns) = match self.frame(&format!("{prefix}/var"), "var_id")? {
+        let (var, columns) = match self.frame(&["ms", RAW, "var"], "var_id")? {
             Ok(found) => found,
             Err(why) => return Ok(Err(why)),
         };
         let mut raw = Group::new(encoding("raw", "0.1.0"));
-        let matrix = self.matrix(&format!("{prefix}/X/{name}"), rows, Some(columns), true)?;
+        let matrix = self.matrix(&["ms", RAW, "X", name], rows, Some(columns), true)?;
         self.shown(&mut raw, RAW, "X", matrix);
         let empty = Group::new(encoding("dict", "0.1.0"));
         self.shown(&mut raw, RAW, "var", Ok(Node::Group(var)));
@@ -48,8 +51,8 @@ impl Making<'_> {
     }
 
     /// Notes all that is directly in a collection.
-    pub(super) fn left_out(&mut self, path: &str) {
-        for name in self.inside(path) {
+    pub(super) fn left_out(&mut self, group: &[&str]) {
+        for name in self.members.inside(group) {
             let reason = "what has no axis is not shown".to_owned();
             self.refused.push(Refusal { path: format!("uns/{name}"), reason });
         }
@@ -81,10 +84,21 @@ pub(super) fn index_of(array: &Array) -> Result<Option<String>> {
 }
 
 /// The number of columns of a sparse matrix that no table has: those that there can be now, or in
-/// matrices of older releases, those up to the last one with a value.
-pub(super) fn width(array: &Array) -> u64 {
-    let current =
-        array.schema().current_domain.as_ref().and_then(|current| number(&current.ranges.get(1)?.high));
-    let last = || array.non_empty_domain().and_then(|ends| number(&ends.get(1)?.high));
-    current.or_else(last).and_then(|last| u64::try_from(last.checked_add(1)?).ok()).unwrap_or(0)
+/// matrices of older releases, those up to the last one with a value, or as many as the metadata
+/// says.
+pub(super) fn width(array: &Array) -> Result<u64> {
+    let schema = array.schema();
+    let last = match &schema.current_domain {
+        Some(current) => current.ranges.get(1).and_then(|range| number(&range.high)),
+        None => {
+            let written = array.non_empty_domain().and_then(|ends| number(&ends.get(1)?.high));
+            let metadata = array.metadata()?;
+            let said = metadata.get(LAST_COLUMN.as_bytes());
+            let said = said.filter(|said| said.datatype == Datatype::Int64);
+            let said = said.and_then(|said| number(&said.data));
+            let most = schema.domain.dimensions.get(1).and_then(|one| number(&one.domain.as_ref()?.1));
+            written.max(said).map(|last| last.min(most.unwrap_or(last)))
+        }
+    };
+    Ok(last.and_then(|last| u64::try_from(last.checked_add(1)?).ok()).unwrap_or(0))
 }

@@ -128,8 +128,9 @@ class AxisQuery:
         obsp: Sequence[str] = (),
         varp: Sequence[str] = (),
     ) -> anndata.AnnData:
-        """Everything that is named, as AnnData. The indices are ``obs_id`` and ``var_id`` where there are such
-        columns, or what the metadata says was the index. :func:`tdb.soma.to_anndata` has all without names."""
+        """Everything that is named, as AnnData. The indices are the columns that the metadata says were the indices,
+        and else ``obs_id`` and ``var_id`` where there are such columns. :func:`tdb.soma.to_anndata` has all without
+        names."""
         made = needed("anndata", "anndata", "Objects of AnnData")
         matrix = None if X is None else self.X(X)
         return made.AnnData(
@@ -149,7 +150,8 @@ class AxisQuery:
         table = self._table(axis)
         names = list(table.columns if fields is None else fields)
         name = index_of(table.meta)
-        index = next((one for one in (own, name) if one in table.columns), JOINID)
+        # As tiledbsoma does it.
+        index = next((one for one in (name, own) if one in table.columns), JOINID)
         frame = table.to_pandas(list(dict.fromkeys([*names, index, JOINID])), *self._wanted[axis])
         # Matrices have rows in the order of ids; tables that are not indexed by them alone come in another order.
         frame = frame.sort_values(JOINID, kind="stable").set_index(index)
