@@ -18,6 +18,8 @@ pub(crate) struct Column {
     pub(crate) name: String,
     /// What its cells become.
     pub(crate) cells: NewCells,
+    /// The node, which may be a group.
+    path: String,
     values: ArrayReader,
     /// Which cells are missing.
     mask: Option<ArrayReader>,
@@ -37,7 +39,7 @@ impl Column {
     /// The column at a path, for a table with so many rows.
     pub(crate) fn open(reader: &Reader, path: &str, name: &str, rows: u64) -> Result<Self> {
         let parts = Parts { reader, rows };
-        match parts.node(path)? {
+        let column = match parts.node(path)? {
             Opened::Array(array) => {
                 let categories = array.attributes().get("categories").cloned();
                 match (parts.encoding(path, array.attributes())?, categories) {
@@ -67,11 +69,20 @@ impl Column {
                     Err(reader.unsupported(path, what).into())
                 }
             },
-        }
+        };
+        Ok(Self { path: path.to_owned(), ..column? })
     }
 
-    /// The same with texts in place of whole numbers, as AnnData wants the names of rows.
+    /// The same with texts in place of whole numbers and of categories, as AnnData wants the names
+    /// of rows.
     pub(crate) fn with_names(mut self, reader: &Reader) -> Result<Self> {
+        if let (Form::Codes(codes, _), NewCells::Categories { datatype, values, .. }) =
+            (&self.form, &self.cells)
+            && let Some(texts) = values.iter().map(|value| name(*datatype, value)).collect()
+        {
+            self.form = Form::Long(*codes, texts);
+            self.cells = NewCells::Texts;
+        }
         if let (Form::Plain, NewCells::Plain(datatype)) = (&self.form, &self.cells)
             && whole(*datatype, &vec![0; datatype.size()]).is_some()
         {
@@ -79,10 +90,10 @@ impl Column {
             self.cells = NewCells::Texts;
         }
         match self.form {
-            Form::Digits(_) | Form::Texts | Form::Wide => Ok(self),
+            Form::Digits(_) | Form::Texts | Form::Wide | Form::Long(..) => Ok(self),
             _ => {
                 let what = "the names of rows are texts or whole numbers";
-                Err(reader.unsupported(self.values.path(), what).into())
+                Err(reader.unsupported(&self.path, what).into())
             }
         }
     }
@@ -92,9 +103,9 @@ impl Column {
         Reading::new(&self.values, self.mask.as_ref(), &self.form)
     }
 
-    /// Where it is.
+    /// Where it is: the path with which it was opened.
     pub(crate) fn path(&self) -> &str {
-        self.values.path()
+        &self.path
     }
 }
 
@@ -157,7 +168,7 @@ impl Parts<'_> {
             Some(form) => (NewCells::Texts, form),
             None => return Err(self.other_type(&values)),
         };
-        Ok(Column { name: name.to_owned(), cells, values, mask, form })
+        Ok(Column { name: name.to_owned(), cells, path: String::new(), values, mask, form })
     }
 
     fn other_type(&self, array: &ArrayReader) -> crate::Error {
@@ -240,15 +251,21 @@ impl Parts<'_> {
         if codes.cell_val_num() != CellValNum::ONE || whole(of, &vec![0; of.size()]).is_none() {
             return Err(self.reader.damaged(codes.path(), "numbers of categories are whole").into());
         }
-        let name = name.to_owned();
-        if datatype.is_string() && values.len() > MAX_CATEGORIES {
-            let form = Form::Long(of, values);
-            return Ok(Column { name, cells: NewCells::Texts, values: codes, mask: None, form });
-        }
-        let form = Form::Codes(of, values.len());
-        let cells = NewCells::Categories { datatype, values, ordered };
-        Ok(Column { name, cells, values: codes, mask: None, form })
+        let (form, cells) = if datatype.is_string() && values.len() > MAX_CATEGORIES {
+            (Form::Long(of, values), NewCells::Texts)
+        } else {
+            (Form::Codes(of, values.len()), NewCells::Categories { datatype, values, ordered })
+        };
+        Ok(Column { name: name.to_owned(), cells, path: String::new(), values: codes, mask: None, form })
     }
+}
+
+/// A category as the name of a row; `None` if it is neither a text nor a whole number.
+fn name(datatype: Datatype, value: &[u8]) -> Option<Vec<u8>> {
+    if datatype.is_string() {
+        return Some(value.to_vec());
+    }
+    whole(datatype, value).map(|number| number.to_string().into_bytes())
 }
 
 /// What AnnData, or a program in another language, writes for yes.

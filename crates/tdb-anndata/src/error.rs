@@ -1,6 +1,7 @@
 //! Errors.
 
 use tdb_array::error::InternalError;
+use tdb_zarr_files::Problem;
 use thiserror::Error as ThisError;
 
 /// Result of an import.
@@ -21,6 +22,32 @@ pub enum Error {
 impl From<tdb_zarr_files::Error> for Error {
     fn from(error: tdb_zarr_files::Error) -> Self {
         Self::Zarr(Box::new(error))
+    }
+}
+
+impl Error {
+    /// Why a part is left out, if it can be: it is whole, but nothing that SOMA has, or too large.
+    /// What is damaged, and what fails in a storage, is an error of the whole.
+    pub(crate) fn of_part(self) -> Result<String> {
+        use tdb_array::error::WriteError::{Duplicate, DuplicateCells};
+        match self {
+            Self::Zarr(error) => match *error {
+                tdb_zarr_files::Error::Zarr { problem: Problem::Unsupported(what), .. } => Ok(what),
+                tdb_zarr_files::Error::Zarr {
+                    problem: problem @ (Problem::TooLarge { .. } | Problem::Longer { .. }),
+                    ..
+                } => Ok(problem.to_string()),
+                other => Err(other.into()),
+            },
+            Self::Soma(
+                error @ (tdb_soma::Error::Input { .. }
+                | tdb_soma::Error::Schema(_)
+                | tdb_soma::Error::Array(tdb_array::Error::Write(
+                    Duplicate { .. } | DuplicateCells { .. },
+                ))),
+            ) => Ok(error.to_string()),
+            other => Err(other),
+        }
     }
 }
 

@@ -56,6 +56,14 @@ impl Frame {
         }
         let own = (stored != INDEX && stored != "index").then(|| stored.to_owned());
         let id = own.as_deref().or(usual).unwrap_or("index").to_owned();
+        let expect_name = |name: &str| match wrong_column_name(name) {
+            None => Ok(()),
+            Some(what) => {
+                let what = format!("column {name:?} has a name {what}: rename it");
+                Err(reader.unsupported(path, what))
+            }
+        };
+        expect_name(&id)?;
 
         let place = format!("{path}/{stored}");
         let rows = rows_of(reader, &place)?;
@@ -65,10 +73,7 @@ impl Frame {
         for name in &names {
             // The ids are those of this experiment, not those of the one that the table comes from.
             if *name != JOINID {
-                if let Some(what) = wrong_column_name(name) {
-                    let what = format!("column {name:?} has a name {what}: rename it");
-                    return Err(reader.unsupported(path, what).into());
-                }
+                expect_name(name)?;
                 columns.push(Column::open(reader, &format!("{path}/{name}"), name, rows)?);
             }
         }
@@ -91,7 +96,9 @@ impl Frame {
         let Some(own) = self.columns.get(self.id).filter(|own| own.path() != index.path()) else {
             return Ok(());
         };
-        let own = Column::open(reader, own.path(), &own.name, self.rows)?.with_names(reader)?;
+        // What both are called by is compared: a number of a category, say, is no name.
+        let named = |one: &Column| Column::open(reader, one.path(), &one.name, self.rows)?.with_names(reader);
+        let (own, index) = (named(own)?, named(index)?);
         let mut both = [own.reading(), index.reading()];
         loop {
             let (count, taken) = rows(reader, &self.path, &mut both)?;
@@ -181,7 +188,10 @@ fn rows(reader: &Reader, path: &str, readings: &mut [Reading<'_>]) -> Result<(us
 /// The number of rows, which is the length of the index.
 fn rows_of(reader: &Reader, path: &str) -> Result<u64> {
     let values = match reader.open(path)? {
-        Some(Opened::Group(_)) => reader.open(&format!("{path}/values"))?,
+        Some(Opened::Group(_)) => match reader.open(&format!("{path}/values"))? {
+            None => reader.open(&format!("{path}/codes"))?,
+            found => found,
+        },
         found => found,
     };
     match values {

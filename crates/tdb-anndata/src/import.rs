@@ -177,7 +177,7 @@ impl<'a> Source<'a> {
         Ok(Some((matrix, var)))
     }
 
-    fn write(self, build: &Build<'_>, how: &Import<'_>, heard: &dyn Fn(u64, u64)) -> Result<Imported> {
+    fn write(mut self, build: &Build<'_>, how: &Import<'_>, heard: &dyn Fn(u64, u64)) -> Result<Imported> {
         let (array, group) = (ObjectType::Array, ObjectType::Group);
         let all = self.layers.iter().chain(self.groups.iter().flat_map(|(_, own)| own));
         let all = all.map(|(_, matrix)| matrix).chain(self.raw.iter().map(|(matrix, _)| matrix));
@@ -194,7 +194,7 @@ impl<'a> Source<'a> {
             members.push((name, group));
         }
         if let Some(uns) = &self.uns {
-            uns.write(reader, build, &format!("{base}/uns"))?;
+            uns.write(reader, build, &format!("{base}/uns"), &mut self.notes)?;
             members.push(("uns", group));
         }
         build.new_collection(&base, Kind::Measurement, &members, MetadataChanges::new())?;

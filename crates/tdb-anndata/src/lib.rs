@@ -40,7 +40,7 @@
 //! | `X`, `layers` | layers of `X`: sparse matrices, also of dense ones, whose zeros are left out |
 //! | `obsm`, `varm`, `obsp`, `varp` | sparse matrices |
 //! | `raw` | the measurement `raw` |
-//! | `uns` | a collection: single values are its metadata, texts and tables are tables, numbers dense matrices; a [`Note`] names what is left out |
+//! | `uns` | a collection: single values are its metadata, texts and tables are tables, numbers dense matrices; a [`Note`] names what is left out, also of what is too large |
 //!
 //! Encodings are those of AnnData 0.7 to 0.12. What is not known is refused by its path.
 //!

@@ -24,7 +24,7 @@ pub(crate) enum Form {
     Digits(Datatype),
     /// Numbers of so many categories.
     Codes(Datatype, usize),
-    /// Numbers of texts that are too many for categories.
+    /// Numbers of texts that are too many for categories, or that are names of rows.
     Long(Datatype, Vec<Vec<u8>>),
 }
 

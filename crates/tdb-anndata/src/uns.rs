@@ -5,10 +5,10 @@ use tdb_array::group::ObjectType;
 use tdb_array::schema::{CellValNum, Datatype};
 use tdb_array::write::MetadataChanges;
 use tdb_soma::{Build, Kind, NewCells, NewField, folder_of, whole};
-use tdb_zarr_files::{ArrayReader, Opened, Problem, Reader};
+use tdb_zarr_files::{ArrayReader, Opened, Reader};
 
 use crate::encoding::{Encoding, encoding};
-use crate::error::{Error, Result, internal};
+use crate::error::{Result, internal};
 use crate::frame::Frame;
 use crate::matrix::{Matrix, expect_numbers};
 use crate::note::Note;
@@ -22,6 +22,7 @@ const HINTS: [&str; 2] = ["array_1d", "array_2d"];
 /// A dictionary.
 #[derive(Debug, Default)]
 pub(crate) struct Uns {
+    path: String,
     /// Single values.
     values: Vec<(String, Single)>,
     /// All else.
@@ -63,20 +64,13 @@ impl Uns {
         if depth > MAX_DEPTH {
             return Err(reader.unsupported(path, "dictionaries are nested too deeply").into());
         }
-        let mut uns = Self::default();
+        let mut uns = Self { path: path.to_owned(), ..Self::default() };
         for name in reader.names(path)? {
             let below = format!("{path}/{name}");
             let found = match found(reader, &below, notes, depth) {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
-                // What is not supported is left out; what is damaged is an error.
-                Err(Error::Zarr(error)) => match *error {
-                    tdb_zarr_files::Error::Zarr { problem: Problem::Unsupported(what), .. } => {
-                        Found::LeftOut(what)
-                    }
-                    other => return Err(other.into()),
-                },
-                Err(error) => return Err(error),
+                Err(error) => Found::LeftOut(error.of_part()?),
             };
             uns.has_any = true;
             let found = match (found, folder_of(&name)) {
@@ -95,35 +89,58 @@ impl Uns {
         Ok(uns)
     }
 
-    /// Writes the dictionary as a collection.
-    pub(crate) fn write(&self, reader: &Reader, build: &Build<'_>, path: &str) -> Result<()> {
+    /// Writes the dictionary as a collection. What turns out to be nothing that can be kept is
+    /// removed, and added to the notes.
+    pub(crate) fn write(
+        &self,
+        reader: &Reader,
+        build: &Build<'_>,
+        path: &str,
+        notes: &mut Vec<Note>,
+    ) -> Result<()> {
         let mut members = Vec::new();
         for (name, member) in &self.members {
             let below = format!("{path}/{}", folder_of(name)?);
-            let mut kind = ObjectType::Array;
-            match member {
-                Member::Dict(uns) => {
-                    uns.write(reader, build, &below)?;
-                    kind = ObjectType::Group;
+            match build.whole_or_not(|| member.write(reader, build, &below, notes)) {
+                Ok(kind) => members.push((name.as_str(), kind)),
+                Err(error) => {
+                    notes.push(Note { path: format!("{}/{name}", self.path), what: error.of_part()? });
                 }
-                Member::Frame(frame) => frame.write(reader, build, &below)?,
-                Member::Sparse(matrix) => {
-                    matrix.write(reader, build, &below, &|_| ())?;
-                }
-                Member::Numbers(array) => {
-                    let mut values = array.read()?.values;
-                    if array.datatype() == Datatype::Bool {
-                        values.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
-                    }
-                    build.new_dense(&below, array.datatype(), array.shape(), &values)?;
-                }
-                Member::Texts(array) => write_texts(reader, build, array, &below)?,
             }
-            members.push((name.as_str(), kind));
         }
         let entries = MetadataChanges::new().put_text("soma_tiledbsoma_type", "uns");
         let entries = self.values.iter().fold(entries, |entries, (name, value)| value.put(entries, name));
         Ok(build.new_collection(path, Kind::Collection, &members, entries)?)
+    }
+}
+
+impl Member {
+    fn write(
+        &self,
+        reader: &Reader,
+        build: &Build<'_>,
+        path: &str,
+        notes: &mut Vec<Note>,
+    ) -> Result<ObjectType> {
+        match self {
+            Self::Dict(uns) => {
+                uns.write(reader, build, path, notes)?;
+                return Ok(ObjectType::Group);
+            }
+            Self::Frame(frame) => frame.write(reader, build, path)?,
+            Self::Sparse(matrix) => {
+                matrix.write(reader, build, path, &|_| ())?;
+            }
+            Self::Numbers(array) => {
+                let mut values = array.read()?.values;
+                if array.datatype() == Datatype::Bool {
+                    values.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+                }
+                build.new_dense(path, array.datatype(), array.shape(), &values)?;
+            }
+            Self::Texts(array) => write_texts(reader, build, array, path)?,
+        }
+        Ok(ObjectType::Array)
     }
 }
 
@@ -171,6 +188,10 @@ fn found(reader: &Reader, path: &str, notes: &mut Vec<Note>, depth: usize) -> Re
     }
     if !is_kept_date(array.datatype()) || array.cell_val_num() != CellValNum::ONE {
         expect_numbers(reader, &array)?;
+    }
+    let (tile, memory) = (Build::dense_tile(array.datatype(), array.shape().len()), reader.memory());
+    if tile > memory {
+        return Err(reader.too_large(path, "a tile of so many axes", tile, memory).into());
     }
     Ok(Some(Found::Member(Member::Numbers(array))))
 }

@@ -9,7 +9,7 @@ use tdb_array::group::{GroupMember, ObjectType};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline, Range};
 use tdb_array::storage::{WriteStorage, location_without_secrets};
 use tdb_array::write::MetadataChanges;
-use tdb_array::{ArrayWriter, Key, WriteOptions};
+use tdb_array::{Array, ArrayWriter, Key, OpenOptions, TimeWindow, WriteOptions};
 
 use crate::facts::DATA;
 use crate::kind::{TYPE, VERSION};
@@ -23,9 +23,9 @@ pub(crate) const TILE: i64 = 2048;
 pub(crate) const INDEX: &str = "soma_dataframe_original_index_name";
 /// What a name of a member may have in the name of its folder, beside letters and digits.
 const SAFE: &[u8] = b"-_.()^!@+={}~'";
-/// How the names of the format's own folders begin: a member that is called `__meta` would be taken
-/// for the metadata of its collection.
-const RESERVED: &str = "__";
+/// How the names of the format's own folders and fields begin: a member that is called `__meta`
+/// would be taken for the metadata of its collection.
+pub(crate) const RESERVED: &str = "__";
 
 /// Where an experiment is written, and how.
 pub struct Target<'a> {
@@ -73,7 +73,26 @@ impl<'a> Build<'a> {
     /// Removes what was made, as far as the storages allow: the last one first, so that no
     /// collection is there without its members.
     pub fn remove(&self) {
-        for path in self.made.take().iter().rev() {
+        self.remove_from(0);
+    }
+
+    /// Makes something, of which nothing is left if that fails.
+    ///
+    /// # Errors
+    /// That of what makes it.
+    pub fn whole_or_not<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let before = self.made.borrow().len();
+        make().inspect_err(|_| self.remove_from(before))
+    }
+
+    /// Removes what was made after so many others.
+    fn remove_from(&self, first: usize) {
+        let made = {
+            let mut made = self.made.borrow_mut();
+            let first = first.min(made.len());
+            made.split_off(first)
+        };
+        for path in made.iter().rev() {
             if let Ok(storage) = (self.target.storage)(path) {
                 // What cannot be removed is part of no experiment.
                 let _ = storage.remove_folder("");
@@ -88,6 +107,15 @@ impl<'a> Build<'a> {
             self.made.borrow_mut().push(path.to_owned());
         }
         Ok(made?)
+    }
+
+    /// Opens an array that was written, whatever time was given to it.
+    pub(crate) fn written(&self, path: &str) -> Result<Array> {
+        let mut options = OpenOptions::new().window(TimeWindow::ALL);
+        if let Some(key) = &self.target.key {
+            options = options.key(key.clone());
+        }
+        Ok(options.open_storage((self.target.storage)(path)?)?)
     }
 
     /// Creates a sparse matrix without values.

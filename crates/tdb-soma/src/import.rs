@@ -5,7 +5,6 @@ use std::io::BufRead;
 
 use tdb_array::error::WriteError;
 use tdb_array::group::ObjectType;
-use tdb_array::{Array, OpenOptions};
 
 use crate::create::{Build, Target, folder_of};
 use crate::facts::count;
@@ -185,12 +184,7 @@ fn write_matrix(
     let fragments = stream.commit().map_err(failed)?;
     if !market.is_ordered && fragments.len() > 1 {
         // Two parts may have a value at the same place.
-        let mut options = OpenOptions::new();
-        if let Some(key) = &target.key {
-            options = options.key(key.clone());
-        }
-        let array: Array = options.open_storage((target.storage)(path)?)?;
-        if count(&array)? != done {
+        if count(&build.written(path)?)? != done {
             return Err(far());
         }
     }

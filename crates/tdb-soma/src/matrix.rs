@@ -1,12 +1,11 @@
 //! New matrices, whose values come in parts.
 
-use tdb_array::query::{Aggregate, AggregateValue};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype};
 use tdb_array::write::SparseStream;
-use tdb_array::{Array, ArrayWriter, OpenOptions, WriteColumn};
+use tdb_array::{ArrayWriter, WriteColumn};
 
 use crate::create::{Build, axis, finished, marks, size_of, zstd};
-use crate::facts::DATA;
+use crate::facts::{DATA, count};
 use crate::{Error, Kind, Result};
 
 /// Coordinates in a tile of a dense matrix, by the number of its axes, and of one with more axes.
@@ -42,18 +41,27 @@ impl Build<'_> {
         Ok(NewMatrix { writer, path: path.to_owned() })
     }
 
+    /// Bytes of a tile of a dense matrix with so many axes, which is written as a whole whatever
+    /// shape the matrix has.
+    #[must_use]
+    pub fn dense_tile(datatype: Datatype, axes: usize) -> u64 {
+        let side = dense_side(axes).unsigned_abs();
+        let bytes = u64::try_from(datatype.size()).unwrap_or(u64::MAX);
+        (0..axes).fold(bytes, |bytes, _| bytes.saturating_mul(side))
+    }
+
     /// Creates a dense matrix of these values, in row-major order.
     ///
     /// # Errors
     /// Values that are not as many as the shape says; any error of writing.
     pub fn new_dense(&self, path: &str, datatype: Datatype, shape: &[u64], values: &[u8]) -> Result<()> {
         let sizes: Vec<i64> = shape.iter().map(|size| size_of(*size)).collect();
-        let usual = sizes.len().checked_sub(1).and_then(|at| DENSE_TILES.get(at)).copied();
+        let side = dense_side(sizes.len());
         let names: Vec<String> = (0..sizes.len()).map(|at| format!("soma_dim_{at}")).collect();
         let data = Attribute::new(DATA, datatype, CellValNum::ONE).with_filters(zstd(-1));
         let mut schema = ArraySchema::dense().attribute(data);
         for name in &names {
-            schema = schema.dimension(axis(name, usual.unwrap_or(DENSE_TILE)));
+            schema = schema.dimension(axis(name, side));
         }
         let schema = finished(schema, &sizes)?;
         let entries = marks(Kind::DenseNdArray);
@@ -69,19 +77,18 @@ impl Build<'_> {
     /// Refuses a matrix of which several cells were written at one place: in which other values
     /// hide some of so many.
     fn expect_all(&self, path: &str, values: u64) -> Result<()> {
-        let mut options = OpenOptions::new();
-        if let Some(key) = &self.target.key {
-            options = options.key(key.clone());
-        }
-        let array: Array = options.open_storage((self.target.storage)(path)?)?;
-        let counted = array.read().aggregate([Aggregate::count()])?;
-        let counted = counted.first().and_then(AggregateValue::as_u64).unwrap_or(0);
+        let counted = count(&self.written(path)?)?;
         if counted == values {
             return Ok(());
         }
         let what = format!("{} values are at places that others have", values.saturating_sub(counted));
         Err(Error::Input { file: path.to_owned(), line: None, what })
     }
+}
+
+/// Coordinates in a tile along each of so many axes.
+fn dense_side(axes: usize) -> i64 {
+    axes.checked_sub(1).and_then(|at| DENSE_TILES.get(at)).copied().unwrap_or(DENSE_TILE)
 }
 
 impl NewMatrix {

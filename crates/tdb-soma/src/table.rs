@@ -4,7 +4,7 @@ use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Enumeratio
 use tdb_array::write::{FragmentWriter, MetadataChanges};
 use tdb_array::{ArrayWriter, WriteColumn};
 
-use crate::create::{Build, INDEX, TILE, axis, finished, marked, size_of, zstd};
+use crate::create::{Build, INDEX, RESERVED, TILE, axis, finished, marked, size_of, zstd};
 use crate::facts::JOINID;
 use crate::{Error, Kind, Result};
 
@@ -249,6 +249,7 @@ impl<'a> Encoded<'a> {
 pub fn wrong_column_name(name: &str) -> Option<&'static str> {
     match name {
         _ if name.starts_with("soma_") => Some("that begins with soma_, which is for SOMA's own"),
+        _ if name.starts_with(RESERVED) => Some("that begins with __, which is for the format's own"),
         _ if name.contains('\0') => Some("with a null byte"),
         _ => None,
     }
@@ -292,6 +293,7 @@ mod tests {
     #[test]
     fn names_of_soma_are_refused() {
         assert!(wrong_column_name("soma_x").is_some_and(|what| what.contains("SOMA's own")));
+        assert!(wrong_column_name("__x").is_some_and(|what| what.contains("the format's own")));
         assert!(wrong_column_name("a\0").is_some() && wrong_column_name("soma").is_none());
     }
 }
