@@ -1,6 +1,6 @@
 //! Fields of sparse arrays: columns of cells in row-major order.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use tdb_array::query::{Aggregate, AggregateValue};
@@ -25,6 +25,8 @@ pub(crate) struct Rows {
     total: OnceLock<u64>,
     /// For each part of the array, the number of cells before it.
     starts: OnceLock<Vec<u64>>,
+    /// Held while cells are counted.
+    counting: Mutex<()>,
 }
 
 /// What was found out: the number of cells, and if chunks will be read, the starts of the parts.
@@ -39,12 +41,17 @@ impl Rows {
     /// this many bytes would make them too large.
     pub(crate) fn new(most: u64, widest: u64) -> Self {
         let most = most.min(MAX_CHUNK_BYTES / widest.max(1)).max(1);
-        Self { most, total: OnceLock::new(), starts: OnceLock::new() }
+        Self { most, total: OnceLock::new(), starts: OnceLock::new(), counting: Mutex::new(()) }
     }
 
     /// Whether something has to be found out first: for documents, or for chunks, too.
     pub(crate) fn is_unknown(&self, chunks: bool) -> bool {
         self.total.get().is_none() || chunks && self.starts.get().is_none()
+    }
+
+    /// Waits for another thread that counts: one counts for all.
+    pub(crate) fn counting(&self) -> MutexGuard<'_, ()> {
+        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts the cells, and if chunks will be read, those of each part.

@@ -1,6 +1,6 @@
 //! Where the rows of a sparse matrix end, among its cells in row-major order.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use tdb_array::{Array, Layout, MemoryBudget};
@@ -22,12 +22,14 @@ pub(crate) struct Ends {
     sizes: [u64; 2],
     /// What was counted. All chunks share it.
     found: OnceLock<Vec<u64>>,
+    /// Held while they are counted: threads ask at once, and one counts for all.
+    counting: Mutex<()>,
 }
 
 impl Ends {
     /// Those of a matrix of so many rows and columns, of which nothing is known yet.
     pub(crate) const fn new(names: [String; 2], sizes: [u64; 2]) -> Self {
-        Self { names, sizes, found: OnceLock::new() }
+        Self { names, sizes, found: OnceLock::new(), counting: Mutex::new(()) }
     }
 
     /// How many numbers there are.
@@ -46,13 +48,7 @@ impl Ends {
         let Some(first) = index.checked_mul(size).filter(|first| *first < self.count()) else {
             return Ok(None);
         };
-        let all = match self.found.get() {
-            Some(all) => all,
-            None => {
-                let counted = self.counted(array)?;
-                self.found.get_or_init(|| counted)
-            }
-        };
+        let all = self.all(array)?;
         let place = |at: u64| usize::try_from(at).ok().or_internal("a matrix has more rows than memory");
         let cut = all.get(place(first)?..place(self.count().min(first.saturating_add(size)))?);
         let cut = cut.or_internal("a row has no end")?;
@@ -62,6 +58,19 @@ impl Ends {
         }
         encoder.pad(place(size)?.saturating_sub(cut.len()))?;
         Ok(Some(encoder.finish()?))
+    }
+
+    /// All of them.
+    fn all(&self, array: &Array) -> Result<&[u64]> {
+        if let Some(all) = self.found.get() {
+            return Ok(all);
+        }
+        let _counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(all) = self.found.get() {
+            return Ok(all);
+        }
+        let counted = self.counted(array)?;
+        Ok(self.found.get_or_init(|| counted))
     }
 
     /// Counts the cells of each row.
@@ -94,5 +103,46 @@ impl Ends {
     fn outside(&self, row: i64, column: i64) -> Error {
         let [rows, columns] = self.sizes;
         Error::Outside { row, column, rows, columns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::Duration;
+
+    use tdb_array::schema::{ArraySchema, Attribute, Dimension};
+    use tdb_array::storage::MemoryStorage;
+    use tdb_array::storage::testing::FarStorage;
+    use tdb_array::{OpenOptions, WriteColumn, WriteOptions};
+
+    use super::*;
+
+    #[test]
+    fn threads_that_ask_at_once_count_once() {
+        let names = ["row", "column"];
+        let schema = names.iter().fold(ArraySchema::sparse(), |schema, name| {
+            schema.dimension(Dimension::new(*name, 0i64..=999).with_tile(100i64))
+        });
+        let schema = schema.attribute(Attribute::of::<f32>("value")).build().unwrap();
+        let memory = Arc::new(MemoryStorage::default());
+        WriteOptions::new().create_storage(&*memory, &schema).unwrap();
+        let writer = WriteOptions::new().open_storage(memory.clone()).unwrap();
+        let write = writer.write().column(WriteColumn::fixed("row", &[0i64, 2, 2]));
+        let write = write.column(WriteColumn::fixed("column", &[8i64, 0, 7]));
+        write.column(WriteColumn::fixed("value", &[1.0f32, 2.0, 3.0])).commit().unwrap();
+        let bytes = |threads: usize| {
+            let far = Arc::new(FarStorage::new(memory.clone(), Duration::from_millis(20)));
+            let array = OpenOptions::new().open_storage(far.clone()).unwrap();
+            let (before, ends) = (far.bytes(), Ends::new(names.map(str::to_owned), [3, 9]));
+            thread::scope(|scope| {
+                for _ in 0..threads {
+                    scope.spawn(|| assert_eq!(ends.all(&array).unwrap(), [0, 1, 1, 3]));
+                }
+            });
+            far.bytes() - before
+        };
+        assert_eq!(bytes(4), bytes(1));
     }
 }

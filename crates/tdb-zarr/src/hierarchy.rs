@@ -207,6 +207,10 @@ impl Shared {
     /// Counts rows.
     fn count(&self, unknown: Vec<Unknown>) -> Result<()> {
         for (home, rows, chunks) in unknown {
+            if !rows.is_unknown(chunks) {
+                continue;
+            }
+            let _counting = rows.counting();
             if rows.is_unknown(chunks) {
                 let array = self.arrays.get(home).or_internal("a node is of no array")?;
                 rows.keep(rows.find(array, chunks)?);

@@ -1,4 +1,5 @@
 //! An experiment of SOMA in a folder of its own.
+#![allow(dead_code, reason = "every program of tests has its own copy, and needs another part of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,20 +12,20 @@ use tdb_array::{OpenOptions, TimeWindow, Write, WriteColumn, WriteOptions};
 use tdb_zarr::{Hierarchy, Options, Span};
 
 /// A folder that is removed at the end.
-pub struct Folder(pub PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tdb-anndata-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         Self(path)
     }
 
-    pub fn shown(&self, measurement: &str) -> tdb_zarr::Result<Hierarchy> {
+    pub(crate) fn shown(&self, measurement: &str) -> tdb_zarr::Result<Hierarchy> {
         self.shown_with(measurement, &Options::new())
     }
 
-    pub fn shown_with(&self, measurement: &str, options: &Options) -> tdb_zarr::Result<Hierarchy> {
+    pub(crate) fn shown_with(&self, measurement: &str, options: &Options) -> tdb_zarr::Result<Hierarchy> {
         let places: Arc<dyn Places> = Arc::new(LocalPlaces);
         let open = OpenOptions::new().window(TimeWindow::ALL);
         Hierarchy::of_experiment(&places, self.0.to_str().unwrap(), measurement, open, options)
@@ -37,7 +38,7 @@ impl Drop for Folder {
     }
 }
 
-pub fn group(path: &Path, members: &[(&str, ObjectType)]) {
+pub(crate) fn group(path: &Path, members: &[(&str, ObjectType)]) {
     WriteOptions::new().create_group(path).unwrap();
     let mut group = WriteOptions::new().open_group(path).unwrap();
     for (name, kind) in members {
@@ -46,12 +47,12 @@ pub fn group(path: &Path, members: &[(&str, ObjectType)]) {
     group.commit().unwrap();
 }
 
-pub fn id(name: &str) -> Dimension {
+pub(crate) fn id(name: &str) -> Dimension {
     Dimension::new(name, 0i64..=999).with_tile(100i64)
 }
 
 /// A table with these ids, and the names of its rows.
-pub fn table(path: &Path, name: &str, ids: &[i64]) {
+pub(crate) fn table(path: &Path, name: &str, ids: &[i64]) {
     let types = Enumeration::new("t", "__t_0", Datatype::StringUtf8, CellValNum::Var, ["B", "T"]).unwrap();
     let schema = ArraySchema::sparse()
         .dimension(id("soma_joinid"))
@@ -87,7 +88,7 @@ pub fn table(path: &Path, name: &str, ids: &[i64]) {
 }
 
 /// A sparse matrix of these cells.
-pub fn matrix(path: &Path, rows: &[i64], columns: &[i64], values: &[f32]) {
+pub(crate) fn matrix(path: &Path, rows: &[i64], columns: &[i64], values: &[f32]) {
     let schema = ArraySchema::sparse()
         .dimension(id("soma_dim_0"))
         .dimension(id("soma_dim_1"))
@@ -101,7 +102,7 @@ pub fn matrix(path: &Path, rows: &[i64], columns: &[i64], values: &[f32]) {
     write.column(WriteColumn::fixed("soma_data", values)).commit().unwrap();
 }
 
-pub fn experiment(name: &str, obs: &[i64]) -> Folder {
+pub(crate) fn experiment(name: &str, obs: &[i64]) -> Folder {
     use ObjectType::{Array, Group};
     let folder = Folder::new(name);
     let root = &folder.0;
@@ -130,6 +131,6 @@ pub fn experiment(name: &str, obs: &[i64]) -> Folder {
     folder
 }
 
-pub fn document(hierarchy: &Hierarchy, key: &str) -> Value {
+pub(crate) fn document(hierarchy: &Hierarchy, key: &str) -> Value {
     serde_json::from_slice(&hierarchy.get(key, Span::All).unwrap().unwrap()).unwrap()
 }
