@@ -162,6 +162,7 @@ impl Parts<'_> {
     /// A column of values.
     fn plain(&self, name: &str, values: ArrayReader, mask: Option<ArrayReader>) -> Result<Column> {
         self.expect_rows(&values)?;
+        values.expect_chunks()?;
         let (cells, form) = match form(&values) {
             Some(Form::Plain) => (NewCells::Plain(values.datatype()), Form::Plain),
             Some(Form::Truth) => (NewCells::Plain(Datatype::Bool), Form::Truth),
@@ -247,6 +248,7 @@ impl Parts<'_> {
         ordered: bool,
     ) -> Result<Column> {
         self.expect_rows(&codes)?;
+        codes.expect_chunks()?;
         let of = codes.datatype();
         if codes.cell_val_num() != CellValNum::ONE || whole(of, &vec![0; of.size()]).is_none() {
             return Err(self.reader.damaged(codes.path(), "numbers of categories are whole").into());

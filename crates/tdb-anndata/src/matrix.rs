@@ -80,6 +80,9 @@ impl Matrix {
             return Err(reader.unsupported(path, what).into());
         };
         expect_numbers(reader, &array)?;
+        if !array.is_zero_without_chunks() {
+            array.expect_chunks()?;
+        }
         Ok(Self { path: path.to_owned(), shape: [rows, columns], form: Form::Dense(array) })
     }
 
@@ -177,7 +180,10 @@ impl Matrix {
         match &self.form {
             Form::Dense(array) => {
                 let mut done = 0u64;
-                for block in array.blocks() {
+                // A zero is no value, and may be that of any number of chunks that are not there.
+                let blocks =
+                    if array.is_zero_without_chunks() { array.written_blocks()? } else { array.blocks() };
+                for block in blocks {
                     let block = block?;
                     part.take_dense(&block, datatype)?;
                     done = done.saturating_add(block.shape.iter().product());

@@ -169,6 +169,37 @@ fn sizes_that_are_only_said_are_compared_with_the_memory() {
     // The second row has the name of the first one: no row behind it is looked at.
     folder.table("obs", &[], &[]);
     fs::remove_dir_all(folder.0.join("cells.zarr/X")).unwrap();
-    let found = error("obs/_index", 1 << 40, 1 << 17);
+    let found = error("obs/_index", 1 << 27, 1 << 17);
     assert!(found.contains("row 1: \"0\" is there before"), "{found}");
+}
+
+#[test]
+fn chunks_that_are_not_there_do_not_fill_the_place() {
+    let folder = Folder::new("absent");
+    let document = |shape: &[u64], chunk: &[u64], fill: f64| {
+        json!({"zarr_format": 2, "shape": shape, "chunks": chunk, "dtype": "<f8", "order": "C",
+            "compressor": null, "filters": null, "fill_value": fill})
+    };
+    folder.group("obsm", &encoding("dict", "0.1.0"));
+    let wide = |fill: f64| folder.json("obsm/wide/.zarray", &document(&[3, 1 << 40], &[1, 1 << 17], fill));
+    wide(0.0);
+    // Of a chunk that is there, only those values are written that are not zero.
+    let chunk: Vec<u8> = [7.5f64, 0.0].into_iter().flat_map(f64::to_le_bytes).collect();
+    folder.write("obsm/wide/2.7", &[chunk, vec![0; (8 << 17) - 16]].concat());
+    assert_eq!(folder.import(MEMORY).unwrap().values, 3);
+    let made = folder.array_of("ms/RNA/obsm/wide").read().collect().unwrap();
+    assert_eq!(made.field("soma_dim_1").unwrap().values::<i64>().unwrap(), [7 << 17]);
+    wide(1.0);
+    let error = folder.import(MEMORY).unwrap_err().to_string();
+    assert!(error.contains("obsm/wide: there are 3298534883328 cells"), "{error}");
+    fs::remove_dir_all(folder.0.join("cells.zarr/obsm/wide")).unwrap();
+    // Names of the genes of raw may be there twice.
+    folder.group("raw", &encoding("raw", "0.1.0"));
+    folder.table("raw/var", &[], &[]);
+    fs::remove_dir_all(folder.0.join("cells.zarr/raw/var/_index")).unwrap();
+    let mut index = document(&[1 << 40], &[1 << 17], 0.0);
+    index["dtype"] = json!("<i8");
+    folder.json("raw/var/_index/.zarray", &index);
+    let error = folder.import(MEMORY).unwrap_err().to_string();
+    assert!(error.contains("raw/var/_index: there are 1099511627776 cells"), "{error}");
 }

@@ -9,7 +9,7 @@ use crate::compressed::Limit;
 use crate::document::{ArrayDocument, Shard};
 use crate::error::{Problem, Result};
 use crate::folder::{Folder, Part, join};
-use crate::thresholds::{INDEX_DIVISOR, PLACE};
+use crate::thresholds::{INDEX_DIVISOR, MAX_EMPTY_CELLS, MAX_SPARSENESS, PLACE};
 
 /// The place of a chunk in a shard without one.
 const ABSENT: u64 = u64::MAX;
@@ -227,4 +227,15 @@ impl<'a> Chunks<'a> {
 fn place(text: &str) -> Option<u64> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     (digits && (text == "0" || !text.starts_with('0'))).then(|| text.parse().ok())?
+}
+
+/// The cells of an array, and the most that are in its files, if those are so few that they should
+/// not be the reason for all the others to be written.
+pub(crate) fn too_sparse(document: &ArrayDocument, files: &[Vec<u64>]) -> Option<(u64, u64)> {
+    let product = |first: u64, lengths: &[u64]| {
+        lengths.iter().fold(first, |cells, length| cells.saturating_mul(*length))
+    };
+    let cells = product(1, &document.shape);
+    let there = product(u64::try_from(files.len()).unwrap_or(u64::MAX), &document.file_chunk);
+    (cells > MAX_EMPTY_CELLS.max(there.saturating_mul(MAX_SPARSENESS))).then_some((cells, there))
 }

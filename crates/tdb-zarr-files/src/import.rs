@@ -10,7 +10,7 @@ use tdb_array::write::{DenseStream, MetadataChanges, NewArray};
 use tdb_array::{ArrayWriter, Layout};
 
 use crate::boxes::{Ends, boxes, count, exact};
-use crate::chunks::{Chunks, Present};
+use crate::chunks::{Chunks, Present, too_sparse};
 use crate::document::ArrayDocument;
 use crate::error::{Problem, Result};
 use crate::filters;
@@ -19,9 +19,7 @@ use crate::metadata;
 use crate::options::{ImportOptions, Note};
 use crate::slab::slab;
 use crate::target::Slab;
-use crate::thresholds::{
-    MAX_EMPTY_TEXTS, MAX_FRAGMENTS, MAX_ROWS, MAX_SPARSENESS, MAX_TILES, SLAB_DIVISOR, WRITER_DIVISOR,
-};
+use crate::thresholds::{MAX_FRAGMENTS, MAX_ROWS, MAX_TILES, SLAB_DIVISOR, WRITER_DIVISOR};
 use crate::tiles::Tiles;
 
 /// The name of the attribute that has the cells of an array: `tdb-zarr` calls an attribute without
@@ -289,10 +287,7 @@ fn found(
                 "there are {chunks} chunks of texts; {MAX_TILES} are the most"
             )));
         }
-        let cells = tiles.lengths.iter().fold(1u64, |cells, length| cells.saturating_mul(*length));
-        let there = u64::try_from(files.len()).unwrap_or(u64::MAX);
-        let there = document.file_chunk.iter().fold(there, |cells, length| cells.saturating_mul(*length));
-        if cells > MAX_EMPTY_TEXTS.max(there.saturating_mul(MAX_SPARSENESS)) {
+        if let Some((cells, there)) = too_sparse(document, files) {
             return Err(Problem::unsupported(format!(
                 "there are {cells} texts, of which at most {there} are in chunks that there are, and an array has to have all that \
                  are empty"

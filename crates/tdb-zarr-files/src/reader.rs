@@ -1,12 +1,13 @@
 //! Nodes of a folder one by one, for callers that make something else of them than arrays.
 
 use std::path::Path;
+use std::vec::IntoIter;
 
 use serde_json::{Map, Value};
 use tdb_array::schema::{CellValNum, Datatype};
 
 use crate::boxes::{Ends, count, place};
-use crate::chunks::Chunks;
+use crate::chunks::{Chunks, too_sparse};
 use crate::document::{ArrayDocument, Node, open};
 use crate::error::{Error, Problem, Result};
 use crate::folder::Folder;
@@ -63,6 +64,8 @@ pub struct Blocks<'a> {
     ends: Ends,
     /// The number of the next one.
     next: u64,
+    /// More boxes of them.
+    more: IntoIter<Ends>,
 }
 
 impl Reader {
@@ -185,7 +188,54 @@ impl ArrayReader {
         let tiles = self.tiles.as_ref();
         let ends = tiles.map(ends).unwrap_or_default();
         let chunks = Chunks::new(&self.folder, &self.path, &self.document, self.memory);
-        Blocks { chunks, tiles, ends, next: 0 }
+        Blocks { chunks, tiles, ends, next: 0, more: Vec::new().into_iter() }
+    }
+
+    /// The chunks, but not those in files that are not there: all their cells have the fill value.
+    ///
+    /// # Errors
+    /// A folder that cannot be read.
+    pub fn written_blocks(&self) -> Result<Blocks<'_>> {
+        let mut blocks = self.blocks();
+        let Some(tiles) = self.tiles.as_ref().filter(|tiles| !tiles.is_scalar) else { return Ok(blocks) };
+        // Several chunks may be in one file.
+        let in_file = |places: Vec<u64>| -> Ends {
+            let sides = places.iter().zip(&self.document.file_chunk).zip(&tiles.chunk).zip(&blocks.ends);
+            let ends = sides.map(|(((place, file), chunk), (_, last))| {
+                let ratio = (file / chunk).max(1);
+                let first = place.saturating_mul(ratio);
+                (first, first.saturating_add(ratio - 1).min(*last))
+            });
+            ends.collect()
+        };
+        let more: Vec<Ends> = blocks.chunks.files()?.into_iter().map(in_file).collect();
+        (blocks.more, blocks.next) = (more.into_iter(), u64::MAX);
+        Ok(blocks)
+    }
+
+    /// Whether all bytes of a cell without a value of its own are zero.
+    #[must_use]
+    pub fn is_zero_without_chunks(&self) -> bool {
+        self.document.fill.iter().all(|byte| *byte == 0)
+    }
+
+    /// Refuses an array of very many cells, nearly none of which are in chunks that are there: for
+    /// callers that write all of them.
+    ///
+    /// # Errors
+    /// It is such an array, or its folder cannot be read.
+    pub fn expect_chunks(&self) -> Result<()> {
+        let files = Chunks::new(&self.folder, &self.path, &self.document, self.memory).files()?;
+        match too_sparse(&self.document, &files) {
+            None => Ok(()),
+            Some((cells, there)) => {
+                let what = format!(
+                    "there are {cells} cells, of which at most {there} are in chunks that there are, and \
+                     all of them would be written"
+                );
+                Err(self.folder.error(&self.path, Problem::unsupported(what)))
+            }
+        }
     }
 
     /// All cells at once.
@@ -213,10 +263,19 @@ impl Iterator for Blocks<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let tiles = self.tiles?;
-        let ends: Ends = place(&self.ends, self.next)?.into_iter().map(|at| (at, at)).collect();
+        let at = loop {
+            match place(&self.ends, self.next) {
+                Some(at) => break at,
+                None => (self.ends, self.next) = (self.more.next()?, 0),
+            }
+        };
+        let ends: Ends = at.into_iter().map(|at| (at, at)).collect();
         let made = block(&self.chunks, tiles, &ends);
         // Behind a failure there is nothing.
         self.next = if made.is_ok() { self.next.saturating_add(1) } else { u64::MAX };
+        if made.is_err() {
+            self.more = Vec::new().into_iter();
+        }
         Some(made)
     }
 }

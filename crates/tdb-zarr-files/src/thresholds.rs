@@ -60,9 +60,10 @@ pub(crate) const BLOSC_BLOCK: usize = 256 << 10;
 /// Chunks of texts whose fill value is empty, which are all written: an array cannot have it.
 pub(crate) const MAX_TILES: u64 = 1_000_000;
 
-/// Cells of such chunks, if they are more than [`MAX_SPARSENESS`] times as many as those of chunks
-/// that are there: a minute's work, and 1 GiB of offsets before they are compressed.
-pub(crate) const MAX_EMPTY_TEXTS: u64 = 1 << 27;
+/// Cells of an array all of which are written, if they are more than [`MAX_SPARSENESS`] times as
+/// many as those of chunks that are there: a minute's work, and of texts 1 GiB of offsets before
+/// they are compressed.
+pub(crate) const MAX_EMPTY_CELLS: u64 = 1 << 27;
 
 /// Rows of tiles of a part of an array that is written at once: a writer has some bytes for each.
 pub(crate) const MAX_ROWS: u64 = 1 << 20;
