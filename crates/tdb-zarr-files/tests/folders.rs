@@ -14,7 +14,8 @@ use tdb_array::storage::{LocalStorage, WriteStorage};
 use tdb_array::write::MetadataChanges;
 use tdb_array::{Array, OpenOptions, WriteColumn, WriteOptions};
 use tdb_zarr_files::{
-    ExportOptions, ImportOptions, Imported, Kind, Version, export, export_group, import, kind, schemas,
+    Blocks, ExportOptions, ImportOptions, Imported, Kind, Opened, Reader, Version, export, export_group,
+    import, kind, schemas,
 };
 
 /// A folder that is gone with its owner.
@@ -304,6 +305,13 @@ fn chunks_that_a_shard_does_not_have_are_not_written() {
     let exported =
         export(&Array::open(scratch.at("x")).unwrap(), &scratch.at("y.zarr"), &ExportOptions::new());
     assert_eq!(exported.unwrap().chunks, 7);
+    // Block by block, files that are not there can be passed over.
+    fs::remove_file(folder.join("c/1")).unwrap();
+    let opened = Reader::new(&folder, 1 << 20).open("").unwrap();
+    let array = if let Some(Opened::Array(array)) = opened { Some(array) } else { None }.unwrap();
+    let starts = |blocks: Blocks<'_>| -> Vec<u64> { blocks.flat_map(|block| block.unwrap().start).collect() };
+    assert_eq!(starts(array.written_blocks().unwrap()), [0, 1, 2, 3, 8, 9, 10, 11, 12, 13]);
+    assert_eq!(starts(array.blocks()), (0..14).collect::<Vec<_>>());
     // Nothing at all.
     for shard in 0..4 {
         put(folder.join(format!("c/{shard}")), [0xff; 64]);
