@@ -8,7 +8,7 @@ use std::thread;
 use serde_json::{Map, Value, json};
 use tdb_array::error::InternalError;
 use tdb_array::group::Places;
-use tdb_array::{Array, OpenOptions};
+use tdb_array::{Array, MemoryBudget, OpenOptions};
 use tdb_zarr::{Formats, Hierarchy, Options, Span};
 
 use crate::element::Element;
@@ -87,10 +87,13 @@ pub fn export_experiment(
 }
 
 fn shown(options: &ExportOptions) -> Options {
-    Options::new().formats(match options.version {
+    let shown = Options::new().formats(match options.version {
         Version::V2 => Formats::V2,
         Version::V3 => Formats::V3,
-    })
+    });
+    let threads = u64::try_from(options.threads).unwrap_or(u64::MAX).max(1);
+    let each = options.memory.map(|bytes| MemoryBudget::from_bytes(bytes / threads));
+    each.into_iter().fold(shown, Options::memory)
 }
 
 /// A hierarchy that is being written.

@@ -26,6 +26,7 @@ pub struct ImportOptions {
 pub struct ExportOptions {
     pub(crate) version: Version,
     pub(crate) threads: usize,
+    pub(crate) memory: Option<u64>,
     pub(crate) replace: bool,
     watch: Option<Watch>,
 }
@@ -99,7 +100,13 @@ impl ImportOptions {
 
 impl Default for ExportOptions {
     fn default() -> Self {
-        Self { version: Version::default(), threads: all_threads(), replace: false, watch: None }
+        Self {
+            version: Version::default(),
+            threads: all_threads(),
+            memory: None,
+            replace: false,
+            watch: None,
+        }
     }
 }
 
@@ -118,6 +125,13 @@ impl ExportOptions {
     /// The number of threads, each of which holds one chunk; 0 counts as 1.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = if threads == 0 { 1 } else { threads };
+        self
+    }
+
+    /// The memory of reads of sparse arrays, in bytes, which the threads share: cells that do not
+    /// fit a thread's part are errors that say how much they need.
+    pub const fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
         self
     }
 
@@ -154,6 +168,7 @@ impl fmt::Debug for ExportOptions {
         f.debug_struct("ExportOptions")
             .field("version", &self.version)
             .field("threads", &self.threads)
+            .field("memory", &self.memory)
             .finish_non_exhaustive()
     }
 }

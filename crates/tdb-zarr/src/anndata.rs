@@ -21,6 +21,7 @@ use crate::form::Shown;
 use crate::grid::{Grid, Side, fitted, sides};
 use crate::matrix::Matrix;
 use crate::node::{Group, Node, Source};
+use crate::thresholds::MATRIX_MEMORY;
 use crate::{Error, Hierarchy, Options, Refusal, Result};
 
 /// What SOMA calls the dimensions and the values of its arrays.
@@ -220,7 +221,8 @@ impl Making<'_> {
                 return Ok(made.map(Node::Group));
             }
             let sides = Matrix::sides(rows, columns);
-            let source = Source::Matrix(Matrix { names, sides });
+            let memory = self.options.memory.unwrap_or(MATRIX_MEMORY);
+            let source = Source::Matrix(Matrix { names, sides, memory });
             return Ok(Ok(Node::Array(node(home, content(DATA, shown, &shown.zeros()), source, &axes))));
         }
         let content = content(DATA, shown, &attribute.fill_value);

@@ -4,12 +4,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use tdb_array::query::{Aggregate, AggregateValue};
-use tdb_array::{Array, Layout, Read};
+use tdb_array::{Array, Layout, MemoryBudget, Read};
 use tdb_cells::OrInternal;
 
-use crate::Result;
 use crate::chunk::Content;
 use crate::thresholds::{MAX_CHUNK_BYTES, MAX_PARTS};
+use crate::{Options, Result};
 
 /// The cells of a sparse array, in row-major order, and what was found out about them. All columns
 /// of an array share it.
@@ -21,6 +21,8 @@ use crate::thresholds::{MAX_CHUNK_BYTES, MAX_PARTS};
 pub(crate) struct Rows {
     /// The most cells of a chunk.
     most: u64,
+    /// What a read may take, if that is limited.
+    memory: Option<MemoryBudget>,
     /// The number of all cells.
     total: OnceLock<u64>,
     /// For each part of the array, the number of cells before it.
@@ -39,9 +41,15 @@ pub(crate) struct Counted {
 impl Rows {
     /// Rows of which nothing is known yet: chunks have so many cells at most, and fewer if cells of
     /// this many bytes would make them too large.
-    pub(crate) fn new(most: u64, widest: u64) -> Self {
-        let most = most.min(MAX_CHUNK_BYTES / widest.max(1)).max(1);
-        Self { most, total: OnceLock::new(), starts: OnceLock::new(), counting: Mutex::new(()) }
+    pub(crate) fn new(options: &Options, widest: u64) -> Self {
+        let most = options.rows.min(MAX_CHUNK_BYTES / widest.max(1)).max(1);
+        Self {
+            most,
+            memory: options.memory,
+            total: OnceLock::new(),
+            starts: OnceLock::new(),
+            counting: Mutex::new(()),
+        }
     }
 
     /// Whether something has to be found out first: for documents, or for chunks, too.
@@ -58,7 +66,7 @@ impl Rows {
     pub(crate) fn find(&self, array: &Array, chunks: bool) -> Result<Counted> {
         let total = match self.total.get() {
             Some(total) => *total,
-            None => count(array.read())?,
+            None => self.count(array.read())?,
         };
         if !chunks {
             return Ok(Counted { total, starts: None });
@@ -69,7 +77,7 @@ impl Rows {
         for (at, part) in parts.into_iter().enumerate() {
             starts.push(before);
             if Some(at) != last {
-                before = before.checked_add(count(part)?).or_internal("cells cannot be counted")?;
+                before = before.checked_add(self.count(part)?).or_internal("cells cannot be counted")?;
             }
         }
         Ok(Counted { total, starts: Some(starts) })
@@ -93,6 +101,17 @@ impl Rows {
         Ok(self.total()?.clamp(1, self.most))
     }
 
+    /// A read inside of the memory.
+    fn limited(&self, read: Read) -> Read {
+        self.memory.into_iter().fold(read, Read::memory)
+    }
+
+    /// The number of a query's cells.
+    fn count(&self, read: Read) -> Result<u64> {
+        let counted = self.limited(read).aggregate([Aggregate::count()])?;
+        Ok(counted.first().and_then(AggregateValue::as_u64).or_internal("a count is no number")?)
+    }
+
     /// Parts of the array that follow each other in the order of the rows, about as many as chunks,
     /// and no more than can be counted.
     /// Which cells a part has does not depend on the fields that are read of it.
@@ -101,12 +120,6 @@ impl Rows {
         let chunks = chunks.or_internal("an array has more cells than memory has bytes")?;
         Ok(array.read().order(Layout::RowMajor).partitions(chunks)?)
     }
-}
-
-/// The number of a query's cells.
-fn count(read: Read) -> Result<u64> {
-    let counted = read.aggregate([Aggregate::count()])?;
-    Ok(counted.first().and_then(AggregateValue::as_u64).or_internal("a count is no number")?)
 }
 
 /// A chunk of a field: the cells from number `index * chunk` on.
@@ -129,7 +142,7 @@ pub(crate) fn chunk(
         if next <= at || end <= start {
             continue;
         }
-        let cells = part.fields([field]).collect()?;
+        let cells = rows.limited(part.fields([field])).collect()?;
         let column = cells.columns().first().or_internal("a result has no column")?;
         let inside = |row: u64| usize::try_from(row - start).ok().or_internal("a part is larger than memory");
         encoder.take(column, inside(at)?..inside(end.min(next))?)?;
@@ -147,7 +160,7 @@ mod tests {
 
     #[test]
     fn chunks_have_fewer_cells_if_these_are_wide() {
-        let most = |most, widest| Rows::new(most, widest).most;
+        let most = |most, widest| Rows::new(&Options::new().rows(most), widest).most;
         assert_eq!((most(ROWS, 0), most(ROWS, 8), most(ROWS, 1024)), (ROWS, ROWS, ROWS));
         assert_eq!((most(ROWS, 1025), most(ROWS, 128 << 20), most(ROWS, u64::MAX)), (261_888, 2, 1));
         assert_eq!((most(7, 8), most(u64::MAX, 8)), (7, 1 << 25));

@@ -25,10 +25,10 @@ pub(crate) fn csr(
     options: &Options,
 ) -> Result<Group, String> {
     let whole = Shown::of(Datatype::Int64, CellValNum::ONE)?;
-    let rows = Arc::new(Rows::new(options.rows, widest(array.schema())));
+    let rows = Arc::new(Rows::new(options, widest(array.schema())));
     let mut group = Group::new(encoding("csr_matrix", "0.1.0"));
     group.attributes.insert("shape".to_owned(), json!(sizes));
-    let ends = Ends::new([row.clone(), other.clone()], sizes);
+    let ends = Ends::new([row.clone(), other.clone()], sizes, options.memory);
     let ends = node(home, content(row, whole, &whole.zeros()), Source::Ends(Arc::new(ends)), &["end"]);
     // The cells of the array in row-major order are those of the matrix.
     group.add("data", Node::Array(column(home, &rows, content(data, shown, &shown.zeros()))))?;

@@ -58,7 +58,7 @@ pub(crate) fn described(
             Ok(sides) => making.dense(&sides)?,
             Err(why) => making.refuse("", why),
         },
-        ArrayType::Sparse => making.sparse(options.rows),
+        ArrayType::Sparse => making.sparse(options),
     }
     if making.enumerations.children().next().is_some() {
         let (name, values) = (making.names.enumerations.clone(), core::mem::take(&mut making.enumerations));
@@ -121,10 +121,10 @@ impl Making<'_> {
     }
 
     /// Adds the columns of a sparse array.
-    fn sparse(&mut self, rows: u64) {
+    fn sparse(&mut self, options: &Options) {
         let axes = ["cell".to_owned()];
         let schema = self.array.schema();
-        let rows = &Arc::new(Rows::new(rows, widest(schema)));
+        let rows = &Arc::new(Rows::new(options, widest(schema)));
         for dimension in &schema.domain.dimensions {
             let Some(shown) = self.dimension(dimension) else { continue };
             let content = content(&dimension.name, shown, &shown.zeros());

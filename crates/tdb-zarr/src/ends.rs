@@ -10,7 +10,7 @@ use crate::chunk::Content;
 use crate::thresholds::ENDS;
 use crate::{Error, Result};
 
-/// The memory of the read that counts the cells of rows.
+/// The memory of the read that counts the cells of rows: more would not make it faster.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(64 << 20);
 
 /// Where rows end: a number more than there are rows, the first of which is 0.
@@ -20,6 +20,8 @@ pub(crate) struct Ends {
     names: [String; 2],
     /// How many there are of both.
     sizes: [u64; 2],
+    /// What the read may take that counts.
+    memory: MemoryBudget,
     /// What was counted. All chunks share it.
     found: OnceLock<Vec<u64>>,
     /// Held while they are counted: threads ask at once, and one counts for all.
@@ -28,8 +30,9 @@ pub(crate) struct Ends {
 
 impl Ends {
     /// Those of a matrix of so many rows and columns, of which nothing is known yet.
-    pub(crate) const fn new(names: [String; 2], sizes: [u64; 2]) -> Self {
-        Self { names, sizes, found: OnceLock::new(), counting: Mutex::new(()) }
+    pub(crate) fn new(names: [String; 2], sizes: [u64; 2], memory: Option<MemoryBudget>) -> Self {
+        let memory = memory.filter(|own| own.bytes() < MEMORY.bytes()).unwrap_or(MEMORY);
+        Self { names, sizes, memory, found: OnceLock::new(), counting: Mutex::new(()) }
     }
 
     /// How many numbers there are.
@@ -78,7 +81,7 @@ impl Ends {
         let count = usize::try_from(self.count()).ok().or_internal("a matrix has more rows than memory")?;
         let mut ends = vec![0u64; count];
         let [rows, columns] = self.names.each_ref().map(String::as_str);
-        let read = array.read().fields([rows, columns]).order(Layout::Unordered).memory(MEMORY);
+        let read = array.read().fields([rows, columns]).order(Layout::Unordered).memory(self.memory);
         for batch in read.batches()? {
             let batch = batch?;
             let places = [batch.field(rows)?.values::<i64>()?, batch.field(columns)?.values::<i64>()?];
@@ -135,7 +138,7 @@ mod tests {
         let bytes = |threads: usize| {
             let far = Arc::new(FarStorage::new(memory.clone(), Duration::from_millis(20)));
             let array = OpenOptions::new().open_storage(far.clone()).unwrap();
-            let (before, ends) = (far.bytes(), Ends::new(names.map(str::to_owned), [3, 9]));
+            let (before, ends) = (far.bytes(), Ends::new(names.map(str::to_owned), [3, 9], None));
             thread::scope(|scope| {
                 for _ in 0..threads {
                     scope.spawn(|| assert_eq!(ends.all(&array).unwrap(), [0, 1, 1, 3]));

@@ -2,14 +2,14 @@
 //! zero.
 
 use bytes::Bytes;
-use tdb_array::{Array, Column, Layout};
+use tdb_array::{Array, Column, Layout, MemoryBudget};
 use tdb_cells::OrInternal;
 
 use crate::Result;
 use crate::chunk::Content;
 use crate::form::Form;
 use crate::grid::Side;
-use crate::thresholds::{MATRIX_COLUMNS, MATRIX_MEMORY, MATRIX_ROWS};
+use crate::thresholds::{MATRIX_COLUMNS, MATRIX_ROWS};
 
 /// Where the cells of a matrix are. Both dimensions count from 0, in INT64.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Matrix {
     pub(crate) names: [String; 3],
     /// The axes.
     pub(crate) sides: [Side; 2],
+    /// What a read may take.
+    pub(crate) memory: MemoryBudget,
 }
 
 impl Matrix {
@@ -33,7 +35,7 @@ impl Matrix {
         let [rows, columns] = &self.sides;
         let (Some(first), Some(left)) = (span(rows, *row), span(columns, *column)) else { return Ok(None) };
         let [row, column, field] = self.names.each_ref().map(String::as_str);
-        let read = array.read().fields([row, column, field]).order(Layout::Unordered).memory(MATRIX_MEMORY);
+        let read = array.read().fields([row, column, field]).order(Layout::Unordered).memory(self.memory);
         let cells = read.range(row, first.0..=first.1).range(column, left.0..=left.1).collect()?;
         let found = <&[Column; 3]>::try_from(cells.columns()).ok();
         let [at_rows, at_columns, values] = found.or_internal("a result lacks a column")?;

@@ -1,6 +1,7 @@
 //! How arrays are shown, and what is asked of them.
 
 use bytes::Bytes;
+use tdb_array::MemoryBudget;
 
 use crate::thresholds::ROWS;
 
@@ -35,11 +36,12 @@ pub struct Options {
     pub(crate) rows: u64,
     pub(crate) layer: Option<String>,
     pub(crate) for_anndata: bool,
+    pub(crate) memory: Option<MemoryBudget>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { formats: Formats::default(), rows: ROWS, layer: None, for_anndata: false }
+        Self { formats: Formats::default(), rows: ROWS, layer: None, for_anndata: false, memory: None }
     }
 }
 
@@ -67,6 +69,14 @@ impl Options {
     /// too, and columns without missing values have no masks. To know these, the columns are read.
     pub const fn for_anndata(mut self) -> Self {
         self.for_anndata = true;
+        self
+    }
+
+    /// The memory of each read of a sparse array, of which every thread that asks for a chunk has
+    /// one. Cells that need more are errors that say how much. Without it, a chunk of a sparse
+    /// matrix that is shown as a dense one has 1 GiB, and others what they need.
+    pub const fn memory(mut self, budget: MemoryBudget) -> Self {
+        self.memory = Some(budget);
         self
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tdb_array::group::{GroupMember, LocalPlaces, ObjectType, Places};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Enumeration};
-use tdb_array::{OpenOptions, Write, WriteColumn, WriteOptions};
+use tdb_array::{MemoryBudget, OpenOptions, Write, WriteColumn, WriteOptions};
 use tdb_zarr::{Hierarchy, Options, Span};
 
 use crate::experiment::{Folder, document, experiment, group, id, matrix};
@@ -198,4 +198,17 @@ fn a_cell_outside_of_the_tables_is_an_error_of_a_sparse_matrix() {
     let shown = folder.shown_with("RNA", &Options::new().for_anndata()).unwrap();
     let error = shown.get("X/indptr/0", Span::All).unwrap_err().to_string();
     assert!(error.contains("row 2 and column") && error.contains("2 rows and 70 columns"), "{error}");
+}
+
+#[test]
+fn reads_have_the_memory_that_the_options_give_them() {
+    let folder = experiment("memory", &[0, 1, 2]);
+    let options = |bytes: u64| Options::new().for_anndata().memory(MemoryBudget::from_bytes(bytes));
+    let (little, enough) = (options(64), options(1 << 24));
+    for key in ["obsm/X_pca/0.0", "X/indptr/0", "X/data/0", "obs/_index/0"] {
+        let of = |options: &Options| folder.shown_with("RNA", options).unwrap().get(key, Span::All);
+        let error = of(&little).unwrap_err().to_string();
+        assert!(error.contains("memory"), "{key}: {error}");
+        assert!(of(&enough).unwrap().is_some(), "{key}");
+    }
 }

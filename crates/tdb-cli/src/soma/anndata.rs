@@ -60,7 +60,7 @@ pub(super) fn export(
     let threads = threads.unwrap_or(usize::MAX).clamp(1, most);
     let meter = Arc::new(args.progress.bar("writing chunks", Unit::Parts, Some(0)));
     let heard = Arc::clone(&meter);
-    let options = ExportOptions::new().version(version).threads(threads);
+    let options = ExportOptions::new().version(version).threads(threads).memory(args.memory.bytes());
     let options = options.on_progress(move |done, all| heard.of(done, all));
     let names = (args.names.measurement.as_str(), layer);
     let open = args.window.options(&args.key)?.threads(threads);

@@ -53,7 +53,7 @@ impl Making<'_> {
             );
             return Ok(Err(why));
         }
-        let rows = &Arc::new(Rows::new(self.options.rows, widest(schema)));
+        let rows = &Arc::new(Rows::new(self.options, widest(schema)));
         let mut group = Group::default();
         let own = names.last().copied().unwrap_or_default();
         let complete = self.complete(&array)?;
