@@ -16,7 +16,7 @@ use crate::{Refusal, Result};
 const RAW: &str = "raw";
 /// The entry of the metadata that says, as JSON, which column was the index of a table.
 const INDEX: &str = "soma_dataframe_original_index_name";
-/// The entry of the metadata that says which is the last column of a matrix, if the schema does not.
+/// The entry of the metadata that says which column of a matrix is the last, if no schema does.
 const LAST_COLUMN: &str = "soma_dim_1_domain_upper";
 
 impl Making<'_> {
