@@ -28,7 +28,7 @@ fn replace_obs(folder: &Folder, columns: &[&str], index: &str) {
     let writer = WriteOptions::new().open(&path).unwrap();
     let mut write = writer.write().column(WriteColumn::fixed("soma_joinid", &[0i64, 1, 2]));
     for ((name, texts), ends) in columns.iter().zip(&texts).zip(&ends) {
-        write = write.column(WriteColumn::var(*name, texts.as_bytes(), ends));
+        write = write.column(WriteColumn::var(name, texts.as_bytes(), ends));
     }
     write.commit().unwrap();
     let said = MetadataChanges::new().put_text("soma_dataframe_original_index_name", index);

@@ -39,6 +39,7 @@ fn what_is_wrong_with_a_folder_of_anndata_leaves_nothing_behind() {
     let export = ["soma", "export", text(&place), text(&zarr)];
     refused(&[&export[..], &["--layer", "raw"]].concat(), 1, "it has no layer \"raw\": there is data");
     refused(&[&export[..], &["--obs-id", "obs_id"]].concat(), 2, "--obs-id is for Matrix Market");
+    refused(&[&export[..], &["--memory", "1KiB"]].concat(), 2, "a memory budget of 1 KiB is too small");
     assert_eq!(names(scratch.path()), ["cells.soma", "matrix"]);
     said(&export);
     refused(&export, 1, "there is something here already");
