@@ -36,7 +36,7 @@ tdb sql "SELECT min(time_hour) AS first, count(*) AS flights, count(dep_delay) A
 tdb sql --format table "SELECT city, lounge, count(*) AS flights, count(dep_delay) AS flown, round(avg(dep_delay), 2) AS delay FROM flights LEFT JOIN airports ON faa = dest GROUP BY ALL ORDER BY delay DESC"
 
 tdb sql "SELECT carrier, flight, CAST(CASE WHEN flight % 17 > 0 THEN distance * 0.11 + 49 END AS DECIMAL(8, 2)) AS fare, arrow_cast(time_hour, 'Timestamp(Millisecond, Some(\"America/New_York\"))') AS departure FROM flights" --out fares.parquet
-tdb import fares fares.parquet --dims carrier,flight --time 2013-07-01
+tdb import fares fares.parquet --dims carrier,flight --time 2013-07-01 2> note.txt
 tdb meta fares
 tdb read fares --range carrier=B6 --range flight=14..20
 tdb import dollars fares.parquet --dims carrier,flight --types fare=float64

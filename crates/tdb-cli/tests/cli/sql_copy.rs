@@ -272,7 +272,7 @@ fn insert_numbers_rows_and_lets_an_imported_array_grow() {
 fn cells_whose_coordinates_are_any_text_are_written_as_import_writes_them() {
     let scratch = trips();
     let folder = scratch.path();
-    std::fs::write(folder.join("k.csv"), "station,lanes\nBrücke,1\nTor,2\n").unwrap();
+    fs::write(folder.join("k.csv"), "station,lanes\nBrücke,1\nTor,2\n").unwrap();
     assert_eq!(tdb_in(folder, &["import", "stations", "k.csv", "--dims", "station"]).code, 0);
     let (_, said) = ran(folder, "UPDATE stations SET lanes = 5 WHERE station = 'Brücke'");
     assert_eq!(said, "1 row updated\n");
