@@ -304,7 +304,9 @@ impl Part<'_, '_> {
         let ([first, left], [_, width]) = (block.start.as_slice(), block.shape.as_slice()) else {
             return Err(internal("a box of a matrix has other than two axes"));
         };
-        let [first, left, width] = [*first, *left, *width].map(|number| i64::try_from(number).unwrap_or(0));
+        let [Ok(first), Ok(left), Ok(width)] = [*first, *left, *width].map(i64::try_from) else {
+            return Err(internal("a box of a matrix is outside of its axes"));
+        };
         let (mut row, mut column) = (0i64, 0i64);
         for value in block.values.chunks_exact(self.size) {
             if !is_zero(datatype, value) {

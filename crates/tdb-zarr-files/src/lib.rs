@@ -84,6 +84,7 @@ mod filters;
 mod folder;
 mod import;
 mod metadata;
+mod number;
 mod options;
 mod output;
 mod packed;

@@ -159,6 +159,11 @@ mod with_sql {
         assert!(plan.out.contains("condition=at > "), "{}", plan.out);
         let most = asked(scratch.path(), &["SELECT max(at) AS m FROM t"]);
         assert_eq!(most.out, "m\n2024-04-01T00:00:00+02:00\n", "{}", most.err);
+        let mixed = asked(scratch.path(), &["SELECT k FROM t WHERE at > to_local_time(at)"]);
+        assert!(mixed.err.contains("to_local_time(t.at) has the clocks of that zone"), "{}", mixed.err);
+        let local = "SELECT count(*) AS n FROM t WHERE to_local_time(at) >= TIMESTAMP '2024-03-31 04:00:00'";
+        let local = asked(scratch.path(), &[local]);
+        assert_eq!(local.out, "n\n2\n", "{}", local.err);
     }
 
     #[test]

@@ -69,8 +69,10 @@ pub(super) fn compare(left_side: Side<'_>, op: Operator, right_side: Side<'_>) -
             if let [Some(zone), None] | [None, Some(zone)] = [from, other]
                 && !is_utc(zone)
             {
+                let zoned = if from.is_some() { left } else { right };
                 return plan_err!(
-                    "{left} and {right} cannot be compared: one is in the zone {zone}, the other has none. Convert one (AT TIME ZONE)"
+                    "{left} and {right} cannot be compared: one is in the zone {zone}, the other has none. \
+                     to_local_time({zoned}) has the clocks of that zone"
                 );
             }
             of_units(left_side, op, right_side, (*one, *second))

@@ -424,6 +424,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "element",
             "fill",
             "transpose",
+            "number",
             "arrays",
             "checksum",
             "shuffle",
