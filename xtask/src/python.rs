@@ -5,10 +5,11 @@
 //! the tests use. One wheel serves all, because it uses only the stable interface of Python. The
 //! tests are those of `crates/tdb-python/tests`, the examples of docstrings and pages, and mypy.
 //! `--only WORD` runs the tests with a word in their names, or one of several (`'sql or command'`);
-//! `--only soma` also runs them in an environment with `tiledbsoma`, which is not small. `--features datafusion` builds a wheel with
-//! more features; `--library FILE` tests an extension that cargo has built, without a wheel. Where
-//! a Python or a package cannot be had, the command fails; with `--optional yes` it says so and
-//! does nothing, unless the environment says that this is a CI run.
+//! `--only soma` also runs them in an environment with `tiledbsoma`, which is not small.
+//! `--features datafusion` builds a wheel with more features; `--library FILE` tests an extension
+//! that cargo has built, without a wheel. Where a Python or a package cannot be had, the command
+//! fails; with `--optional yes` it says so and does nothing, unless the environment says that this
+//! is a CI run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
