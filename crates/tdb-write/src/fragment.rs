@@ -305,6 +305,26 @@ struct PendingField {
 }
 
 impl Pending {
+    /// The cells of the only tile of a source, which has these columns.
+    pub(super) fn of_tile(
+        columns: &[CheckedColumn<'_>],
+        source: &dyn TileSource,
+        cells: usize,
+    ) -> Result<Self> {
+        let mut fields: Vec<_> = columns.iter().map(PendingField::new).collect();
+        let mut room = TileBuffers::default();
+        for field in &mut fields {
+            let tile = source.cells(field.kind, 0, &mut room)?;
+            field.values.extend_from_slice(tile.values);
+            field.validity.extend_from_slice(tile.validity);
+            if field.cell_size.is_none() {
+                field.offsets.extend_from_slice(tile.offsets);
+                field.offsets.push(to_u64(tile.values.len()));
+            }
+        }
+        Ok(Self { cells, fields })
+    }
+
     /// Adds a run of the columns' cells.
     pub(super) fn push(&mut self, columns: &[CheckedColumn<'_>], run: core::ops::Range<usize>) -> Result<()> {
         if run.is_empty() {

@@ -99,6 +99,7 @@ mod evolve;
 mod fragment;
 mod fragment_metadata;
 mod fragment_set;
+mod going_on;
 mod group_writer;
 mod merged;
 mod names;

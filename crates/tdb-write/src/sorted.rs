@@ -66,6 +66,12 @@ impl GlobalOrder {
         }
     }
 
+    /// The dimensions, and the parts of the order that cells can differ in, most significant first.
+    /// The Hilbert value is none of them.
+    pub(super) fn into_parts(self) -> (Vec<Dimension>, Vec<KeyPart>) {
+        (self.dimensions, self.parts)
+    }
+
     /// The number of cells checked so far.
     pub(super) const fn cells(&self) -> u64 {
         self.cells

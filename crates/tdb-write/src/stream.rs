@@ -2,14 +2,16 @@
 
 use std::mem;
 
-use tdb_codec::to_u64;
+use tdb_codec::{to_u64, to_usize};
 
+use crate::buffers::index_of;
 use crate::column;
 use crate::coordinates::{CoordinateBounds, of_dimensions};
 use crate::fragment::{Pending, field_kinds};
+use crate::going_on::GoingOn;
 use crate::thresholds::{SORT_BYTES, THREAD_BYTES};
 use crate::{ArrayWriter, Duplicates, FragmentWriter, WriteBatch, WriteColumn, unordered};
-use crate::{Result, WriteError, parallel};
+use crate::{OrInternal, Result, WriteError, parallel};
 
 /// The part of a stream's memory that is used for planning; the rest is what allocators lose
 /// between blocks.
@@ -18,8 +20,10 @@ pub(super) const fn planned(memory: usize) -> usize {
 }
 
 /// A write of sparse cells in any order, in batches. Cells are collected until they fill the given
-/// memory, then sorted and written as a fragment. [`Self::commit`] makes all fragments part of the
-/// array at once; if the stream is dropped before, they are removed again.
+/// memory, then sorted and written as a fragment; if they come row by row (or column by column,
+/// where the array's tiles do), and a row of tiles fits into a quarter of the memory, as one
+/// fragment all together. [`Self::commit`] makes all fragments part of the array at once; if the
+/// stream is dropped before, they are removed again.
 ///
 /// ```
 /// use tdb_array::schema::{ArraySchema, Datatype, Dimension};
@@ -48,8 +52,12 @@ pub struct SparseStream<'a> {
     /// fragment is written.
     max: usize,
     pending: Pending,
-    /// Number of cells given before the pending ones.
-    written: u64,
+    /// The numbers of those of the pending cells that were kept when others were written: the first
+    /// ones.
+    kept: Vec<u64>,
+    /// The number of the first pending cell behind these.
+    next: u64,
+    going_on: GoingOn,
     failed: bool,
 }
 
@@ -74,7 +82,9 @@ impl<'a> SparseStream<'a> {
             duplicates: Duplicates::Refuse,
             max,
             pending: Pending::default(),
-            written: 0,
+            kept: Vec::new(),
+            next: 0,
+            going_on: GoingOn::new(array.schema()),
             failed: false,
         })
     }
@@ -98,7 +108,7 @@ impl<'a> SparseStream<'a> {
         self.refuse_failed()?;
         let array = self.fragment.array();
         let schema = array.schema();
-        let first = self.written.saturating_add(to_u64(self.pending.cells));
+        let first = self.next.saturating_add(to_u64(self.new_cells()));
         let (columns, cells) = array.check(&field_kinds(schema), columns, first)?;
         let coordinates = of_dimensions(&columns, schema.domain.dimensions.len())?;
         self.bounds.check(array.context.threads, &coordinates, cells, first)?;
@@ -113,7 +123,7 @@ impl<'a> SparseStream<'a> {
             self.pending.push(&columns, start..end)?;
             start = end;
             if self.held().saturating_add(each) > self.max {
-                self.flush()?;
+                self.flush(false)?;
             }
         }
         self.failed = false;
@@ -138,8 +148,13 @@ impl<'a> SparseStream<'a> {
     /// step failed.
     pub fn commit(mut self) -> Result<Vec<String>> {
         self.refuse_failed()?;
-        self.flush()?;
+        self.flush(true)?;
         self.fragment.commit_all()
+    }
+
+    /// The number of pending cells that came after the last fragment was written to.
+    const fn new_cells(&self) -> usize {
+        self.pending.cells.saturating_sub(self.kept.len())
     }
 
     /// The number of bytes that the buffered cells need, including those for sorting them.
@@ -147,17 +162,42 @@ impl<'a> SparseStream<'a> {
         self.pending.bytes().saturating_add(self.pending.cells.saturating_mul(SORT_BYTES))
     }
 
-    /// Sorts the buffered cells, and writes them as a fragment.
-    fn flush(&mut self) -> Result<()> {
-        let pending = mem::take(&mut self.pending);
-        if pending.cells > 0 {
-            let columns = pending.columns();
-            unordered::append(&mut self.fragment, self.duplicates, &columns, pending.cells, self.written)?;
-            self.fragment.finish()?;
-            self.written = self.written.saturating_add(to_u64(pending.cells));
-            self.pending = pending.emptied();
+    /// Sorts the buffered cells, and writes them. Those that later ones may precede are kept, if
+    /// the fragment can go on so.
+    fn flush(&mut self, is_last: bool) -> Result<()> {
+        let next = self.next.checked_add(to_u64(self.new_cells())).or_internal("more cells than numbers")?;
+        let (pending, kept) = (mem::take(&mut self.pending), mem::take(&mut self.kept));
+        if pending.cells == 0 {
+            return Ok(());
         }
-        Ok(())
+        let array = self.fragment.array();
+        let (schema, columns) = (array.schema(), pending.columns());
+        let coordinates = of_dimensions(&columns, schema.domain.dimensions.len())?;
+        let first = self.next;
+        let number = |cell: usize| match cell.checked_sub(kept.len()) {
+            Some(behind) => first.saturating_add(to_u64(behind)),
+            None => kept.get(cell).copied().unwrap_or(first),
+        };
+        let order = unordered::global_order(array, self.duplicates, &columns, pending.cells, &number)?;
+        if self.going_on.has_ended(&coordinates, &order)? {
+            self.fragment.finish()?;
+        }
+        let tile_cells = to_usize(schema.capacity).unwrap_or(usize::MAX);
+        let whole =
+            if is_last { order.len() } else { self.going_on.complete(&coordinates, &order, tile_cells)? };
+        let (now, later) = order.split_at_checked(whole).or_internal("more complete cells than cells")?;
+        unordered::append(&mut self.fragment, &columns, now)?;
+        self.going_on.wrote(&coordinates, now.last().copied().filter(|_| !later.is_empty()))?;
+        if later.is_empty() {
+            self.fragment.finish()?;
+        }
+        self.kept = later.iter().map(|cell| number(index_of(*cell))).collect();
+        self.next = next;
+        let later = unordered::picked(&columns, later)?;
+        drop((columns, coordinates, order));
+        // Keeps the allocated memory.
+        self.pending = pending.emptied();
+        self.pending.push(&later.columns(), 0..later.cells)
     }
 
     const fn refuse_failed(&self) -> Result<(), WriteError> {

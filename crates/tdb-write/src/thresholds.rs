@@ -30,6 +30,10 @@ pub(crate) const THREAD_BYTES: usize = 384 << 10;
 /// order, and the comparison with its neighbours.
 pub(crate) const SORT_BYTES: usize = 64;
 
+/// A stream keeps at most one in so many of its cells for later, so that its fragment can go on.
+/// The memory is that of sorting, which is free by then.
+pub(crate) const KEPT_INVERSE: usize = 4;
+
 /// The number of cells that one parallel job checks or compares. Chosen, not measured.
 pub(crate) const BAND_CELLS: usize = 1 << 16;
 

@@ -10,7 +10,7 @@ use crate::buffers::index_of;
 use crate::column::{CheckedColumn, TiledColumns, check_whole, column_of};
 use crate::context::Context;
 use crate::coordinates::{CoordinateBounds, of_dimensions, overlapping_bands};
-use crate::fragment::field_kinds;
+use crate::fragment::{Pending, field_kinds};
 use crate::thresholds::MAX_SHORT;
 use crate::tile_cells::{TileBuffers, TileCells, TileSource};
 use crate::{ArrayWriter, Duplicates, FragmentWriter, WriteColumn};
@@ -23,25 +23,27 @@ pub(super) fn write(
     columns: &[WriteColumn<'_>],
 ) -> Result<String> {
     let mut fragment = FragmentWriter::sparse(array)?;
-    let (columns, cells) = array.check(&field_kinds(array.schema()), columns, 0)?;
-    append(&mut fragment, duplicates, &columns, cells, 0)?;
+    let schema = array.schema();
+    let (columns, cells) = array.check(&field_kinds(schema), columns, 0)?;
+    let coordinates = of_dimensions(&columns, schema.domain.dimensions.len())?;
+    CoordinateBounds::new(schema).check(array.context.threads, &coordinates, cells, 0)?;
+    let order = global_order(array, duplicates, &columns, cells, &to_u64)?;
+    append(&mut fragment, &columns, &order)?;
     fragment.commit()
 }
 
-/// Sorts cells and appends them to a fragment that has none yet. `first` is the number of the first
-/// cell, for messages.
-pub(super) fn append(
-    fragment: &mut FragmentWriter<'_>,
+/// The cells that are written, in the array's global order. `number` is the number of a cell in
+/// messages.
+pub(super) fn global_order(
+    array: &ArrayWriter,
     duplicates: Duplicates,
     columns: &[CheckedColumn<'_>],
     cells: usize,
-    first: u64,
-) -> Result<()> {
-    let array = fragment.array();
+    number: &dyn Fn(usize) -> u64,
+) -> Result<Vec<u32>> {
     let (context, schema) = (&array.context, array.schema());
     check_whole(columns, cells)?;
     let coordinates = of_dimensions(columns, schema.domain.dimensions.len())?;
-    CoordinateBounds::new(schema).check(context.threads, &coordinates, cells, first)?;
     let mut order = sorted(context, schema, &coordinates, cells)?;
     // Checked once: below, cells are picked by these numbers one by one.
     let greatest = order.iter().fold(0, |greatest: u32, cell| greatest.max(*cell));
@@ -49,16 +51,36 @@ pub(super) fn append(
         return Err(Error::internal("an order of cells without each of them"));
     }
     if !schema.allows_duplicates && duplicates != Duplicates::Unchecked {
-        resolve_duplicates(context.threads, &mut order, &coordinates, duplicates, first)?;
+        resolve_duplicates(context.threads, &mut order, &coordinates, duplicates, number)?;
     }
+    Ok(order)
+}
+
+/// Appends cells of whole columns in an order that [`global_order`] made, or the beginning of one:
+/// tiles that are full, but for the last one.
+pub(super) fn append(
+    fragment: &mut FragmentWriter<'_>,
+    columns: &[CheckedColumn<'_>],
+    order: &[u32],
+) -> Result<()> {
     // A tile of more cells than that has all.
-    let tile_cells = to_usize(schema.capacity).unwrap_or(usize::MAX);
-    if order.len() == cells && order.is_sorted() {
-        let runs = TiledColumns { columns, tile_cells, cells: 0..cells };
+    let tile_cells = to_usize(fragment.array().schema().capacity).unwrap_or(usize::MAX);
+    let last = order.len().checked_sub(1);
+    let ends = order.first().zip(order.last()).map(|(first, last)| [*first, *last].map(index_of));
+    // Cells that differ, and ascend from the first one to that of the last place, are where they
+    // were given.
+    if ends.is_some_and(|[first, end]| first == 0 && Some(end) == last) && order.is_sorted() {
+        let runs = TiledColumns { columns, tile_cells, cells: 0..order.len() };
         return fragment.append_tiles(runs.tiles(), &runs);
     }
-    let source = ReorderedColumns { columns, order: &order, tile_cells };
+    let source = ReorderedColumns { columns, order, tile_cells };
     fragment.append_tiles(order.len().div_ceil(tile_cells.max(1)), &source)
+}
+
+/// Cells of whole columns, picked out in an order that [`global_order`] made, or a part of one.
+pub(super) fn picked(columns: &[CheckedColumn<'_>], order: &[u32]) -> Result<Pending> {
+    let source = ReorderedColumns { columns, order, tile_cells: order.len() };
+    Pending::of_tile(columns, &source, order.len())
 }
 
 /// The numbers of the cells in the array's global order; equal ones in the order in which they were
@@ -93,7 +115,7 @@ fn resolve_duplicates(
     order: &mut Vec<u32>,
     coordinates: &[CheckedColumn<'_>],
     duplicates: Duplicates,
-    first: u64,
+    number: &dyn Fn(usize) -> u64,
 ) -> Result<()> {
     let mut dropped: Vec<usize> = Vec::new();
     for group in equal_runs(threads, order, coordinates)? {
@@ -109,7 +131,7 @@ fn resolve_duplicates(
             if key(a) != key(b) {
                 continue;
             }
-            let number = |cell: u32| first.saturating_add(u64::from(cell));
+            let number = |cell: u32| number(index_of(cell));
             match duplicates {
                 Duplicates::Refuse => {
                     return Err(WriteError::DuplicateCells { first: number(*a), second: number(*b) }.into());

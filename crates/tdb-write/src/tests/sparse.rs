@@ -262,3 +262,124 @@ fn strings_and_hilbert_cells_are_sorted_and_checked() {
     assert!(words.contains(&&b"apple"[..]) && words.iter().filter(|word| **word == b"fig").count() == 2);
     assert_sound(&storage, None);
 }
+
+/// A plane of tiles of 4 rows and 8 columns, with an attribute of texts that may be null.
+fn rows_and_columns() -> ArraySchema {
+    let text = Attribute::new("text", Datatype::StringUtf8, CellValNum::Var).with_nulls();
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("row", 0i32..=199).with_tile(4i32))
+        .dimension(Dimension::new("column", 0i32..=29).with_tile(8i32))
+        .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+        .attribute(text);
+    schema.capacity(10).build().unwrap()
+}
+
+/// Writes cells in batches of 70, with memory for some 500; returns the number of fragments.
+fn streamed(writer: &ArrayWriter, cells: &[(i32, i32)], duplicates: Duplicates) -> Result<usize> {
+    let mut stream = writer.sparse_stream(180_000).unwrap().duplicates(duplicates);
+    for (batch, places) in cells.chunks(70).enumerate() {
+        let (rows, columns): (Vec<i32>, Vec<i32>) = places.iter().copied().unzip();
+        let first = i32::try_from(batch * 70).unwrap();
+        let a: Vec<i32> = (0..).zip(places).map(|(at, _)| first + at).collect();
+        let texts: Vec<String> = a.iter().map(|a| "x".repeat(a.unsigned_abs() as usize % 4)).collect();
+        let ends = texts.iter().scan(0u64, |end, text| {
+            *end += text.len() as u64;
+            Some(*end)
+        });
+        let offsets: Vec<u64> = core::iter::once(0).chain(ends).collect();
+        let validity: Vec<u8> = a.iter().map(|a| u8::from(a % 5 != 0)).collect();
+        stream.append(&[
+            WriteColumn::fixed("row", &rows),
+            WriteColumn::fixed("column", &columns),
+            WriteColumn::fixed("a", &a),
+            WriteColumn::var("text", texts.concat().as_bytes(), &offsets).nullable(&validity),
+        ])?;
+    }
+    Ok(stream.commit()?.len())
+}
+
+/// The cells that are read: their places and values, in row-major order. Looks at the texts.
+fn found(storage: &MemoryStorage) -> Vec<((i32, i32), i32)> {
+    assert_sound(storage, None);
+    let cells = open(storage).read().order(Layout::RowMajor).collect().unwrap();
+    let values = |name: &str| cells.field(name).unwrap().values::<i32>().unwrap().to_vec();
+    let text = cells.field("text").unwrap();
+    let a = values("a");
+    for (at, a) in a.iter().enumerate() {
+        let wanted = (a % 5 != 0).then(|| "x".repeat(a.unsigned_abs() as usize % 4));
+        let valid = text.validity().unwrap()[at] != 0;
+        let stored = valid.then(|| String::from_utf8(text.cell(at).unwrap().to_vec()).unwrap());
+        assert_eq!(stored, wanted, "cell {at}");
+    }
+    values("row").into_iter().zip(values("column")).zip(a).collect()
+}
+
+/// All places, row by row.
+fn places() -> Vec<(i32, i32)> {
+    (0..200).flat_map(|row| (0..30).map(move |column| (row, column))).collect()
+}
+
+/// What is read after the cells were written in this order, where the last value of a place counts.
+fn expected(cells: &[(i32, i32)]) -> Vec<((i32, i32), i32)> {
+    let last: BTreeMap<_, i32> = cells.iter().copied().zip(0..).collect();
+    last.into_iter().collect()
+}
+
+#[test]
+fn a_stream_of_rows_becomes_one_fragment_and_others_become_several() {
+    let rows = places();
+    let mut columns = rows.clone();
+    columns.sort_by_key(|(row, column)| (*column, *row));
+    let mut mixed = rows.clone();
+    mixed.sort_by_key(|(row, column)| (row * 7919 + column * 104_729) % 6007);
+    let mut backwards = rows.clone();
+    backwards.reverse();
+    // One cell comes once more, when its tile was written.
+    let mut again = rows.clone();
+    again.insert(3000, (1, 1));
+    // Rows in which columns descend, and rows of one tile that are mixed.
+    let mut descending = rows.clone();
+    descending.sort_by_key(|(row, column)| (*row, -column));
+    let mut near = rows.clone();
+    near.sort_by_key(|(row, column)| (row / 4, column * 31 % 30, *row));
+    for (name, cells, fragments) in [
+        ("rows", rows, 1..=1),
+        ("columns", columns, 8..=20),
+        ("mixed", mixed, 8..=20),
+        ("backwards", backwards, 8..=20),
+        ("again", again, 5..=14),
+        ("descending", descending, 1..=1),
+        ("near", near, 1..=1),
+    ] {
+        let (storage, writer) = made(&rows_and_columns());
+        let count = streamed(&writer, &cells, Duplicates::Refuse).unwrap();
+        assert!(fragments.contains(&count), "{name}: {count}");
+        assert_eq!(found(&storage), expected(&cells), "{name}");
+    }
+}
+
+#[test]
+fn cells_that_a_stream_keeps_have_their_numbers_and_their_turn() {
+    let mut cells = places();
+    // The place of a cell that is kept when its memory is full.
+    let twice = (0..6000).step_by(10).find_map(|at| {
+        let mut cells = cells.clone();
+        cells.insert(at + 100, cells[at]);
+        let (_, writer) = made(&rows_and_columns());
+        let error = streamed(&writer, &cells, Duplicates::Refuse).err()?;
+        let Error::Write(error) = error else { panic!("{error:?}") };
+        let (first, second) = (at as u64, at as u64 + 100);
+        assert_eq!(error, WriteError::DuplicateCells { first, second });
+        (at > 1000).then_some(at)
+    });
+    let at = twice.unwrap();
+    cells.insert(at + 100, cells[at]);
+    let (storage, writer) = made(&rows_and_columns());
+    assert_eq!(streamed(&writer, &cells, Duplicates::KeepLast).unwrap(), 1);
+    assert_eq!(found(&storage), expected(&cells));
+    let (storage, writer) = made(&rows_and_columns());
+    assert_eq!(streamed(&writer, &cells, Duplicates::KeepFirst).unwrap(), 1);
+    let place = cells[at];
+    let kept = found(&storage).into_iter().find(|(one, _)| *one == place);
+    assert_eq!(kept.map(|(_, a)| a), i32::try_from(at).ok());
+}

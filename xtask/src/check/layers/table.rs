@@ -285,6 +285,7 @@ pub(super) const LAYERS: &[Layers] = &[
             // Writes of cells.
             "dense",
             "unordered",
+            "going_on",
             "stream",
             "dense_stream",
             "write",
@@ -532,6 +533,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "checked",
             "exact",
             "dates",
+            "clocks",
             "plan_functions",
             "store",
             "update_rule",
