@@ -19,6 +19,11 @@ use crate::{ENCODING_VERSIONS, Error, Kind, Result};
 const CAPACITY: u64 = 100_000;
 /// Coordinates in a tile.
 pub(crate) const TILE: i64 = 2048;
+/// Cells of a measurement in a tile of its values: they are read and trained on by few at a time,
+/// and 64 with 2,048 of their genes have some 8,192 values.
+const CELLS: i64 = 64;
+/// The values in such a tile.
+const CAPACITY_OF_CELLS: u64 = 8192;
 /// The entry of the metadata that says, as JSON, which column was the index of a table of pandas.
 pub(crate) const INDEX: &str = "soma_dataframe_original_index_name";
 /// What a name of a member may have in the name of its folder, beside letters and digits.
@@ -118,15 +123,18 @@ impl<'a> Build<'a> {
         Ok(options.open_storage((self.target.storage)(path)?)?)
     }
 
-    /// Creates a sparse matrix without values.
+    /// Creates a sparse matrix without values. The members of a collection `X` are values of cells.
     pub(crate) fn matrix(&self, path: &str, datatype: Datatype, shape: [u64; 2]) -> Result<ArrayWriter> {
         let sizes = shape.map(size_of);
         let data = Attribute::new(DATA, datatype, CellValNum::ONE).with_filters(zstd(-1));
+        let is_of_cells = path.rsplit('/').nth(1) == Some("X");
+        let (rows, capacity) = if is_of_cells { (CELLS, CAPACITY_OF_CELLS) } else { (TILE, CAPACITY) };
         let schema = ArraySchema::sparse()
-            .dimension(axis("soma_dim_0", TILE))
+            .dimension(axis("soma_dim_0", rows))
             .dimension(axis("soma_dim_1", TILE))
             .attribute(data);
-        let schema = finished(schema, &sizes)?;
+        let mut schema = finished(schema, &sizes)?;
+        schema.capacity = capacity;
         self.array(path, self.target.options.clone(), &schema, &marks(Kind::SparseNdArray))
     }
 

@@ -66,9 +66,12 @@ class Build:
             "threads": self.threads,
         }
 
-    def sparse(self, path: str, type: Any, shape: Sequence[int]) -> Array:
-        """Creates a sparse matrix."""
-        return create_sparse(self.at_path(path), type, shape, **self._matrix(shape))
+    def sparse(self, path: str, type: Any, shape: Sequence[int], by_cells: bool = False) -> Array:
+        """Creates a sparse matrix; ``by_cells``: of the values of cells."""
+        how = self._matrix(shape)
+        if by_cells:
+            how["platform_config"] = how["platform_config"].by_cells()
+        return create_sparse(self.at_path(path), type, shape, **how)
 
     def dense(self, path: str, type: Any, shape: Sequence[int]) -> Array:
         """Creates a dense matrix."""

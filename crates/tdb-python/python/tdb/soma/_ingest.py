@@ -177,7 +177,7 @@ def write_measurement(
     members = ["var", "X"]
     _write_axis(build, f"{base}/var", var)
     for name, matrix in layers.items():
-        _write_matrix(build, f"{base}/X/{build.quoted(name)}", matrix, dense)
+        _write_matrix(build, f"{base}/X/{build.quoted(name)}", matrix, dense, by_cells=True)
     build.collection(f"{base}/X", "Collection", list(layers))
     for group in ("obsm", "varm", "obsp", "varp"):
         matrices: Mapping[str, Matrix] = getattr(source, group)
@@ -202,13 +202,14 @@ def _write_axis(build: Build, path: str, table: Table) -> None:
         heard(size, size)
 
 
-def _write_matrix(build: Build, path: str, matrix: Matrix, dense: bool) -> None:
+def _write_matrix(build: Build, path: str, matrix: Matrix, dense: bool, by_cells: bool = False) -> None:
     shape = tuple(max(size, 1) for size in matrix.shape)
     kind = arrow_type(matrix.dtype)
     if dense:
         write_dense(build.dense(path, kind, shape), matrix, 0, build.memory, build.at, build.heard(path))
     else:
-        write_sparse(build.sparse(path, kind, shape), matrix, None, None, build.memory, build.at, build.heard(path))
+        made = build.sparse(path, kind, shape, by_cells)
+        write_sparse(made, matrix, None, None, build.memory, build.at, build.heard(path))
 
 
 def _expect_known(build: Build, tables: Sequence[Table]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import _tdb
@@ -42,6 +42,12 @@ _HAVE = {
 _ORDERS = {"row-major": "row-major", "col-major": "col-major", "column-major": "col-major", "hilbert": "hilbert"}
 #: Coordinates in a tile.
 TILE = 2048
+#: Cells of a measurement in a tile of its values, where the options do not say it: cells are read and trained on by
+#: few at a time, and 64 with 2,048 of their genes have some 8,192 values.
+CELLS = 64
+#: The values in a tile, there and elsewhere.
+CAPACITY_OF_CELLS = 8192
+CAPACITY = 100_000
 ZSTD: list[Any] = [{"name": "zstd", "level": -1}]
 
 
@@ -65,7 +71,7 @@ class CreateOptions:
     write_X_chunked: bool = True
     goal_chunk_nnz: int = 100_000_000
     remote_cap_nbytes: int = 2_400_000_000
-    capacity: int = 100_000
+    capacity: int | None = None
     offsets_filters: list[Any] = field(
         default_factory=lambda: _filters(["DoubleDeltaFilter", "BitWidthReductionFilter", "ZstdFilter"], "offsets_filters")
     )
@@ -113,10 +119,17 @@ class CreateOptions:
         own = self.attrs.get(name)
         return ZSTD if own is None or own.filters is None else own.filters
 
+    def by_cells(self) -> CreateOptions:
+        """The options for the values of cells: smaller tiles, unless these options say how large they are."""
+        if self.capacity is not None or any(own.tile is not None for own in self.dims.values()):
+            return self
+        rows = replace(self.dims.get("soma_dim_0", Column()), tile=CELLS)
+        return replace(self, capacity=CAPACITY_OF_CELLS, dims={**self.dims, "soma_dim_0": rows})
+
     def schema(self) -> dict[str, Any]:
         """What all arrays have in common, as keywords of :class:`tdb.Schema`."""
         return {
-            "capacity": self.capacity,
+            "capacity": CAPACITY if self.capacity is None else self.capacity,
             "duplicates": self.allows_duplicates,
             "cell_order": self.cell_order or "row-major",
             "tile_order": self.tile_order or "row-major",
