@@ -13,12 +13,13 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::{DataFusionError, not_impl_err, plan_err};
+use datafusion::common::{DataFusionError, exec_err, not_impl_err, plan_err};
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+use tdb_array::field;
 use tdb_array::query::QueryCondition;
 use tdb_array::storage::WriteStorage;
 
@@ -57,10 +58,18 @@ pub(crate) fn plan(
              asks for the same"
         );
     }
-    let pushed = PushedFilters::as_condition(filters, &state.table);
+    let mut pushed = PushedFilters::as_condition(filters, &state.table);
+    let mut numbers = Vec::new();
+    if !pushed.nothing && !pushed.exact {
+        let ordered;
+        (pushed, ordered) = PushedFilters::without_nans(filters, &state.table);
+        numbers = ordered.into_iter().map(|column| state.table.name(column).to_owned()).collect();
+    }
     let condition = match pushed {
         PushedFilters { nothing: true, .. } => None,
-        PushedFilters { condition: Some(condition), exact: true, .. } => Some(condition),
+        PushedFilters { condition: Some(condition), exact: true, .. } => {
+            Some(Condition { condition, numbers })
+        }
         _ => {
             let shown: Vec<_> = filters.iter().map(ToString::to_string).collect();
             return not_impl_err!(
@@ -83,13 +92,22 @@ struct DeleteSink {
     states: Arc<TableStates>,
     state: Arc<TableState>,
     /// `None` if no cell can satisfy it.
-    condition: Option<QueryCondition>,
+    condition: Option<Condition>,
+}
+
+/// What a DELETE stores.
+#[derive(Clone, Debug)]
+struct Condition {
+    condition: QueryCondition,
+    /// Columns of real numbers for which the condition means what SQL means only if no cell is NaN:
+    /// SQL orders NaN above all numbers.
+    numbers: Vec<String>,
 }
 
 impl DisplayAs for DeleteSink {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.condition {
-            Some(condition) => write!(f, "TileDB delete: {condition}"),
+            Some(own) => write!(f, "TileDB delete: {}", own.condition),
             None => f.write_str("TileDB delete: nothing"),
         }
     }
@@ -115,9 +133,18 @@ fn delete(
     storage: &Arc<dyn WriteStorage>,
     options: &TableOptions,
     states: &TableStates,
-    condition: &QueryCondition,
+    Condition { condition, numbers }: &Condition,
 ) -> Result<u64> {
     let array = options.array(storage).map_err(of_array)?;
+    for name in numbers {
+        let nans = array.delete_counts(&field(name.as_str()).is_nan()).map_err(of_array)?.satisfying;
+        if nans > 0 {
+            return exec_err!(
+                "nothing was deleted: the column {name} has NaN (in {nans} of the rows), which SQL orders above all numbers, and the format \
+                 does not; a lower and an upper bound leave such rows (AND {name} <= 'Infinity')"
+            );
+        }
+    }
     let writer = options.write_options().open_storage(storage.clone()).map_err(of_array)?;
     let counts = array.delete_counts(condition).map_err(of_array)?;
     let (stored, removed) = match condition.to_stored(&array) {

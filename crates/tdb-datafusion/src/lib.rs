@@ -86,6 +86,7 @@
 mod aggregate;
 mod batch;
 mod checked;
+mod clocks;
 mod columns;
 mod dates;
 mod delete;

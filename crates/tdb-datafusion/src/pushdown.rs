@@ -75,7 +75,7 @@ impl PushedFilters {
             }
         }
         let nothing = coordinates.iter().flatten().any(Coordinates::is_empty);
-        let (condition, exact) = match all(&rest, table) {
+        let (condition, exact) = match all(&rest, table, Nans::Possible) {
             _ if !table.selects => (None, rest.is_empty()),
             // The next write to a dense array may leave rows unwritten, and DataFusion asks only
             // once: it filters again.
@@ -90,16 +90,38 @@ impl PushedFilters {
         table: &TableColumns,
     ) -> Self {
         let whole = Predicate::all(filters.into_iter().map(|filter| Predicate::of(filter, table)));
-        let (condition, exact, nothing) = match &whole {
+        Self::of_predicate(&whole, table, Nans::Possible)
+    }
+
+    /// The filters as a condition that is exact where no cell of these columns is NaN.
+    pub(crate) fn without_nans<'e>(
+        filters: impl IntoIterator<Item = &'e Expr>,
+        table: &TableColumns,
+    ) -> (Self, Vec<usize>) {
+        let whole = Predicate::all(filters.into_iter().map(|filter| Predicate::of(filter, table)));
+        let pushed = Self::of_predicate(&whole, table, Nans::Absent);
+        let mut ordered = Vec::new();
+        whole.each_comparison(&mut |column, comparison| {
+            if comparison.is_order() && table.comparable(column) == Comparable::Real {
+                ordered.push(column);
+            }
+        });
+        ordered.sort_unstable();
+        ordered.dedup();
+        (pushed, ordered)
+    }
+
+    fn of_predicate(whole: &Predicate, table: &TableColumns, nans: Nans) -> Self {
+        let (condition, exact, nothing) = match whole {
             Predicate::Constant(value) => (None, true, !*value),
             // Conditions of dense reads do not remove cells.
             _ if table.dense => (None, false, false),
             Predicate::All(parts) => {
-                let (condition, exact) = all(parts, table);
+                let (condition, exact) = all(parts, table, nans);
                 (condition, exact, false)
             }
             one => {
-                let (condition, exact) = all(slice::from_ref(one), table);
+                let (condition, exact) = all(slice::from_ref(one), table, nans);
                 (condition, exact, false)
             }
         };
@@ -110,6 +132,15 @@ impl PushedFilters {
     pub(crate) fn is_useful(&self) -> bool {
         self.nothing || self.condition.is_some() || self.coordinates.iter().any(Option::is_some)
     }
+}
+
+/// Whether columns of real numbers may have NaNs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nans {
+    /// They may: the format's comparisons with NaN are false, and SQL's are not.
+    Possible,
+    /// They have none.
+    Absent,
 }
 
 /// The coordinates for which a predicate about a single dimension can be true, and whether these
@@ -158,7 +189,7 @@ fn coordinates_of(
 
 /// A condition that is true at least where all of these are, if there is one, and whether it is
 /// true nowhere else.
-fn all(parts: &[Predicate], table: &TableColumns) -> (Option<QueryCondition>, bool) {
+fn all(parts: &[Predicate], table: &TableColumns, nans: Nans) -> (Option<QueryCondition>, bool) {
     let (mut condition, mut exact) = (None, true);
     let mut add = |part: QueryCondition| {
         condition = Some(match condition.take() {
@@ -173,14 +204,14 @@ fn all(parts: &[Predicate], table: &TableColumns) -> (Option<QueryCondition>, bo
             {
                 // In SQL, NaN is larger (or smaller) than everything; a second bound excludes all
                 // NaNs.
-                if is_bounded(parts, *column) {
+                if nans == Nans::Absent || is_bounded(parts, *column) {
                     add(compare(table.name(*column), *comparison, value));
                 } else {
                     add(or_nan(*column, *comparison, value, table));
                     exact = false;
                 }
             }
-            part => match lower(part, table) {
+            part => match lower(part, table, nans) {
                 Some((part, is_exact)) => {
                     add(part);
                     exact &= is_exact;
@@ -205,14 +236,14 @@ fn is_bounded(parts: &[Predicate], column: usize) -> bool {
 }
 
 /// A condition that is true at least where a predicate is, and whether it is true nowhere else.
-fn lower(predicate: &Predicate, table: &TableColumns) -> Option<(QueryCondition, bool)> {
+fn lower(predicate: &Predicate, table: &TableColumns, nans: Nans) -> Option<(QueryCondition, bool)> {
     match predicate {
-        Predicate::All(parts) => match all(parts, table) {
+        Predicate::All(parts) => match all(parts, table, nans) {
             (Some(condition), exact) => Some((condition, exact)),
             (None, _) => None,
         },
         Predicate::Any(parts) => {
-            let mut parts = parts.iter().map(|part| lower(part, table));
+            let mut parts = parts.iter().map(|part| lower(part, table, nans));
             let first = parts.next()??;
             parts.try_fold(first, |(any, exact), part| {
                 let part = part?;
@@ -226,6 +257,7 @@ fn lower(predicate: &Predicate, table: &TableColumns) -> Option<(QueryCondition,
                 // Numbers that the enumeration does not have differ from all its values, but are
                 // null in SQL.
                 Comparable::Enumerated if !comparison.is_order() => *comparison == Comparison::Equal,
+                Comparable::Real if nans == Nans::Absent => true,
                 Comparable::Real => return Some((or_nan(*column, *comparison, value, table), false)),
                 _ => return None,
             };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::checked::CheckedArithmetic;
+use crate::clocks::LocalClocks;
 use crate::delete_rule::WholeFilters;
 use crate::exact::{ExactComparisons, NamedSets};
 use crate::store::ExactInserts;
@@ -18,8 +19,14 @@ type Rule = Arc<dyn AnalyzerRule + Send + Sync>;
 /// The rules of a session with those of this crate.
 pub(crate) fn with_own(rules: &[Rule]) -> Vec<Rule> {
     // Before the sides of operators are converted, they have the types of the statement.
-    let before: [Rule; 4] =
-        [Arc::new(Updates), Arc::new(NamedSets), Arc::new(ExactInserts), Arc::new(ExactComparisons)];
+    let before: [Rule; 5] = [
+        Arc::new(Updates),
+        Arc::new(NamedSets),
+        Arc::new(ExactInserts),
+        // Casts of inserts are no longer there, and casts of comparisons not yet.
+        Arc::new(LocalClocks),
+        Arc::new(ExactComparisons),
+    ];
     let after: [Rule; 2] = [Arc::new(CheckedArithmetic), Arc::new(WholeFilters)];
     let own = |rule: &Rule| before.iter().chain(&after).any(|own| own.name() == rule.name());
     let mut theirs: Vec<_> = rules.iter().filter(|rule| !own(rule)).cloned().collect();

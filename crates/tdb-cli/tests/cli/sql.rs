@@ -164,6 +164,17 @@ mod with_sql {
         let local = "SELECT count(*) AS n FROM t WHERE to_local_time(at) >= TIMESTAMP '2024-03-31 04:00:00'";
         let local = asked(scratch.path(), &[local]);
         assert_eq!(local.out, "n\n2\n", "{}", local.err);
+        // A cast that takes the zone away has the clocks of the zone, as the cast to a date has.
+        let clocks = "SELECT k, at::timestamp AS t, TRY_CAST(at AS timestamp(0)) AS s, at::date AS d FROM t \
+                      WHERE at::timestamp >= '2024-03-31 04:00:00' ORDER BY k";
+        let clocks = asked(scratch.path(), &[clocks]);
+        let rows = "k,t,s,d\n2,2024-03-31T04:00:00,2024-03-31T04:00:00,2024-03-31\n\
+                    3,2024-04-01T00:00:00,2024-04-01T00:00:00,2024-04-01\n";
+        assert_eq!(clocks.out, rows, "{}", clocks.err);
+        let past = "SELECT count(*) AS n, bool_and(now() - at > INTERVAL '100 days') AS old FROM t \
+                    WHERE at < now() AND at < current_timestamp - INTERVAL '1 year'";
+        let past = asked(scratch.path(), &[past]);
+        assert_eq!(past.out, "n,old\n3,true\n", "{}", past.err);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Functions of dates and times that DuckDB has and DataFusion lacks: `date_diff` (also `datediff`)
-//! and `strftime`.
+//! and `strftime`; and what a cast becomes that takes the zone of times away.
 
 mod date_diff;
+mod local_clocks;
 mod strftime;
 
 use std::sync::{Arc, LazyLock};
@@ -12,19 +13,34 @@ use datafusion::arrow::datatypes::{
     TimestampNanosecondType, TimestampSecondType,
 };
 use datafusion::common::{ScalarValue, plan_err};
-use datafusion::logical_expr::{ColumnarValue, ScalarUDF};
+use datafusion::logical_expr::{ColumnarValue, Expr, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
 use self::date_diff::DateDiff;
+use self::local_clocks::LocalClocks;
 use self::strftime::Strftime;
 use crate::Result;
 use crate::exact::{DAY, local, unit};
 
+/// What clocks of the zone of a time show.
+const LOCAL_CLOCKS: &str = "tiledb_local_clocks";
+
 /// The functions.
-fn all() -> &'static [Arc<ScalarUDF>; 2] {
-    static ALL: LazyLock<[Arc<ScalarUDF>; 2]> =
-        LazyLock::new(|| [Arc::new(DateDiff::new().into()), Arc::new(Strftime::new().into())]);
+fn all() -> &'static [Arc<ScalarUDF>; 3] {
+    static ALL: LazyLock<[Arc<ScalarUDF>; 3]> = LazyLock::new(|| {
+        [
+            Arc::new(DateDiff::new().into()),
+            Arc::new(Strftime::new().into()),
+            Arc::new(LocalClocks::new().into()),
+        ]
+    });
     &ALL
+}
+
+/// The times without a zone that clocks of the zone of these times show.
+pub(crate) fn local_clocks(time: Expr) -> Expr {
+    let [.., function] = all();
+    function.call(vec![time])
 }
 
 /// Registers them with a session.
@@ -39,7 +55,8 @@ pub(crate) fn named(name: &str) -> Option<&'static Arc<ScalarUDF>> {
 
 /// Whether a function is one of these.
 pub(crate) fn has(function: &ScalarUDF) -> bool {
-    function.inner().is::<DateDiff>() || function.inner().is::<Strftime>()
+    let inner = function.inner();
+    inner.is::<DateDiff>() || inner.is::<Strftime>() || inner.is::<LocalClocks>()
 }
 
 /// The nanoseconds since 1970 of a column of dates or times.

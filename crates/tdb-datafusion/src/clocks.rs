@@ -1,0 +1,56 @@
+//! Times with a zone beside times without one: casts, and `now()`.
+//!
+//! `now()` is an instant, and has the zone UTC, so that it is compared with columns of any zone.
+//! DataFusion's has no zone, as `TIMESTAMP '…'`, which beside a column with a zone is a time there.
+//!
+//! DataFusion's cast to a time without a zone keeps the clocks of UTC, while its casts to dates and
+//! to text, `date_trunc` and `strftime` have those of the zone. A rule of the session gives this
+//! cast the clocks of the zone, too, as DuckDB and PostgreSQL have it.
+
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::DFSchema;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, TryCast};
+use datafusion::optimizer::AnalyzerRule;
+
+use crate::Result;
+use crate::dates::local_clocks;
+use crate::rewrite::rewrite;
+
+/// Gives times the clocks of their zone where a cast takes the zone away, and a zone to `now()`.
+#[derive(Debug)]
+pub(crate) struct LocalClocks;
+
+impl AnalyzerRule for LocalClocks {
+    fn name(&self) -> &str {
+        "tiledb_local_clocks"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        rewrite(plan, &|expr, schema| {
+            Ok(match expr {
+                Expr::Cast(Cast { expr, field }) if takes_zone(&expr, field.data_type(), schema)? => {
+                    let expr = Box::new(local_clocks(*expr));
+                    Transformed::yes(Expr::Cast(Cast { expr, field }))
+                }
+                Expr::TryCast(TryCast { expr, field }) if takes_zone(&expr, field.data_type(), schema)? => {
+                    let expr = Box::new(local_clocks(*expr));
+                    Transformed::yes(Expr::TryCast(TryCast { expr, field }))
+                }
+                Expr::ScalarFunction(function) if function.name() == "now" => {
+                    let utc = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
+                    let now = Box::new(Expr::ScalarFunction(function));
+                    Transformed::yes(Expr::Cast(Cast::new(now, utc)))
+                }
+                expr => Transformed::no(expr),
+            })
+        })
+    }
+}
+
+/// Whether a cast to a type takes the zone of times away.
+fn takes_zone(expr: &Expr, to: &DataType, schema: &DFSchema) -> Result<bool> {
+    let is_time = matches!(to, DataType::Timestamp(_, None));
+    Ok(is_time && matches!(expr.get_type(schema)?, DataType::Timestamp(_, Some(_))))
+}
