@@ -165,6 +165,9 @@ pub(crate) fn remedy_of(path: &Path, error: &tdb_array::Error) -> String {
         tdb_array::Error::NotAnArray { why, .. } if why.starts_with("this is an array") => {
             "; tdb info shows it".to_owned()
         }
+        tdb_array::Error::NotAnArray { why, .. } if why.starts_with("this folder is not a TileDB array") => {
+            "; tdb info --all shows what is in a folder".to_owned()
+        }
         tdb_array::Error::NotAnArray { why, .. } if why.starts_with(UNFINISHED) => {
             UNFINISHED_REMEDY.to_owned()
         }

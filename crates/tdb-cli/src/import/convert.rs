@@ -140,7 +140,7 @@ impl<'s> Conversion<'s> {
         for (line, cell) in table.cells(index) {
             let wrong = |error: String| {
                 let remedy = match null_remedy(cell) {
-                    remedy if remedy.is_empty() && inferred => remedy_of_type(field.name),
+                    remedy if remedy.is_empty() && inferred => remedy_of_type(field.name, cell),
                     remedy => remedy,
                 };
                 format!("{}, column {:?}: {error}{remedy}", table.at(line), field.name)

@@ -26,7 +26,8 @@ pub(super) fn parse(
         None => Table::without_header(&dialect.names),
     };
     let (quote, begun) = (dialect.quote.map(char::from), names.is_some());
-    let mut parser = Parser { dialect, delimiter: dialect.delimiter, quote, nulls, open: None, begun, table };
+    let (delimiter, is_first) = (dialect.delimiter, !begun);
+    let mut parser = Parser { dialect, delimiter, quote, nulls, open: None, is_first, begun, table };
     let mut lines = Lines::new(chunk);
     while let Some((number, line)) = lines.next()? {
         if parser.open.is_some() || !parser.leaves_out(number, line) {
@@ -48,6 +49,8 @@ struct Parser<'d> {
     nulls: &'d Nulls,
     /// The line where a cell in quotes began whose closing quote is still to come.
     open: Option<usize>,
+    /// Whether this is the first chunk, with the header.
+    is_first: bool,
     /// Whether there was a row, or a header.
     begun: bool,
     table: Table,
@@ -72,6 +75,10 @@ impl Parser<'_> {
                 Some(delimiter) => format!("{error}; --delimiter {delimiter} says what is between cells"),
                 None => format!("{error}; --skip leaves out lines before the header"),
             },
+            // A note before the table, with delimiters in it.
+            _ if self.is_first && self.dialect.header && self.table.len() <= 1 => {
+                format!("{error}; --skip leaves out lines before the header")
+            }
             // A note behind the table.
             _ if !line.contains(self.delimiter) && self.dialect.comment.is_none() => {
                 let first = line.split([' ', ':', '\r', '\n']).next().unwrap_or_default();
@@ -241,7 +248,12 @@ mod tests {
         let note =
             "line 3: there is 1 cell for 2 columns; --comment Total leaves out the lines that begin so";
         assert_eq!(wrong(b"a,b\n1,2\nTotal: 1\n"), note);
-        assert_eq!(wrong(b"a,b\n1,2,3\n"), "line 2: there are 3 cells for 2 columns");
+        assert_eq!(wrong(b"a,b\n1,2,3\n"), format!("line 2: there are 3 cells for 2 columns{skip}"));
+        assert_eq!(
+            wrong(b"Made by X, on Y,\na,b\n"),
+            format!("line 2: there are 2 cells for 3 columns{skip}")
+        );
+        assert_eq!(wrong(b"a,b\n1,2\n1,2,3\n"), "line 3: there are 3 cells for 2 columns");
         assert_eq!(wrong(b""), "there is no header");
         assert_eq!(parse(b"a\n", ',').unwrap().len(), 0);
     }

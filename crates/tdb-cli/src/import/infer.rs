@@ -164,9 +164,10 @@ fn zone(samples: &[Table], name: &str, datatype: Datatype, dates: &DateFormats) 
 }
 
 /// The remedy if a cell does not fit a type that was inferred.
-pub(super) fn remedy(name: &str) -> String {
+pub(super) fn remedy(name: &str, cell: Cell<'_>) -> String {
+    let wider = if !is_padded(cell.text) && fits(Datatype::Float64, cell) { "float64" } else { "string" };
     format!(
-        "; the type was inferred from the first rows: --types '{name}=TYPE' gives another one, such as string"
+        "; the type was inferred from the first rows: --types '{name}=TYPE' gives another one, such as {wider}"
     )
 }
 

@@ -21,9 +21,20 @@ const MAX_SHOWN: usize = 40;
 /// text.
 pub(super) fn reason(samples: &[Table], name: &str) -> Option<String> {
     others(samples, name).next()?;
-    let reasons = [nulls, clocks, notations, offsets, signs, misfits];
-    reasons.into_iter().find_map(|reason| reason(samples, name))
+    let with_options = |reasons: &[Reason]| {
+        let reason = reasons.iter().find_map(|reason| reason(samples, name))?;
+        Some(format!("{reason} ({AGAIN})"))
+    };
+    with_options(&[nulls, clocks, notations, offsets])
+        .or_else(|| signs(samples, name))
+        .or_else(|| with_options(&[misfits]))
 }
+
+/// Why a column is text, and which options make it something else.
+type Reason = fn(&[Table], &str) -> Option<String>;
+
+/// How an import begins again that has made an array: without it, the rows come twice.
+const AGAIN: &str = "--force imports anew";
 
 /// The cells of a column that are no usual word for null.
 fn others<'t>(samples: &'t [Table], name: &'t str) -> impl Iterator<Item = Spot<'t>> {

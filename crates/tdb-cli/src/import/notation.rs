@@ -70,6 +70,8 @@ pub(super) enum Header {
 pub(super) struct Nulls {
     bare: Vec<String>,
     quoted: Vec<String>,
+    /// The numbers among them.
+    numbers: Vec<f64>,
 }
 
 /// The columns that are imported: these only, or all but those.
@@ -140,15 +142,21 @@ impl Nulls {
         for text in texts {
             match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
                 Some(quoted) => nulls.quoted.push(quoted.to_owned()),
-                None => nulls.bare.push(text.clone()),
+                None => {
+                    nulls.bare.push(text.clone());
+                    nulls.numbers.extend(text.parse::<f64>());
+                }
             }
         }
         nulls
     }
 
-    /// Whether a cell without quotes is null.
+    /// Whether a cell without quotes is null: -999.0 is, where -999 is. Digits alone may be codes:
+    /// 007 is not 7.
     pub(super) fn has(&self, cell: &str) -> bool {
-        self.bare.iter().any(|text| text == cell)
+        let is_number =
+            || cell.contains('.') && cell.parse().is_ok_and(|number: f64| self.numbers.contains(&number));
+        self.bare.iter().any(|text| text == cell) || !self.numbers.is_empty() && is_number()
     }
 
     /// Whether a cell in quotes is null.
@@ -253,6 +261,9 @@ mod tests {
         assert!(nulls.has("NA") && !nulls.has_quoted("NA"));
         assert!(nulls.has_quoted("-") && !nulls.has("-"));
         assert!(nulls.has("\""));
+        let nulls = Nulls::new(&["-999".to_owned(), "7.0".to_owned()]);
+        assert!(nulls.has("-999.0") && nulls.has("-999.") && nulls.has("7.00") && nulls.has("-999"));
+        assert!(!nulls.has("007") && !nulls.has("7") && !nulls.has("7.1") && !nulls.has("-999.0 C"));
     }
 
     #[test]

@@ -198,11 +198,13 @@ impl<'a> Survey<'a> {
         };
         let given = self.options.domains.iter().any(|text| text.starts_with(&format!("{}=", limit.name)));
         let name = &limit.name;
-        let remedy = if axis.inferred { remedy(name) } else { String::new() };
         let dates = self.options.dates.of_column(name, datatype);
         let mut span: Option<Range> = None;
         for (line, cell) in table.cells(axis.column) {
-            let wrong = |what: String| format!("{}, column {name:?}: {what}{remedy}", table.at(line));
+            let wrong = |what: String| {
+                let remedy = if axis.inferred { remedy(name, cell) } else { String::new() };
+                format!("{}, column {name:?}: {what}{remedy}", table.at(line))
+            };
             if axis.inferred && is_number(datatype) && is_padded(cell.text) {
                 return Err(wrong(format!("{} would lose its leading zeros as {datatype}", cell.text)));
             }

@@ -31,7 +31,8 @@ fn words_for_null_are_null_if_the_command_says_so_and_are_offered_if_not() {
     assert_eq!(imported("t.csv", table, &words), "row,x,t\n0,1,5\n1,2,\n2,3,NA\n3,4,-\n");
     let told = note("x,t\n1,5\n2,NA\n3,-\n", &[]);
     assert!(told.ends_with(
-        "column \"t\" becomes text: it has NA (line 3): --null NA --null - makes such cells null\n"
+        "column \"t\" becomes text: it has NA (line 3): --null NA --null - makes such cells null \
+         (--force imports anew)\n"
     ));
     let scratch = Scratch::new();
     let (table, array) = (file(&scratch, "t.csv", table), scratch.path().join("array"));
