@@ -56,13 +56,11 @@ fn a_folder_of_cell_ranger_becomes_an_experiment_and_again_a_folder() {
     let cells = said(&["read", text(&place.join("ms/RNA/X/data")), "--format", "csv"]);
     assert_eq!(cells, "soma_dim_0,soma_dim_1,soma_data\n0,0,1\n0,2,5\n1,1,2\n2,0,3\n3,2,7\n");
 
-    // As tiledbsoma and tdb.soma make them.
+    // As tdb.soma makes them, and tiledbsoma but for the size of the tiles.
     let data = schema_json(&place.join("ms/RNA/X/data"));
-    assert_eq!(data["dimensions"][0]["domain"], serde_json::json!([0, 9_223_372_036_854_773_758i64]));
-    assert_eq!(
-        (&data["capacity"], &data["current_domain"][1]),
-        (&100_000.into(), &serde_json::json!([0, 2]))
-    );
+    assert_eq!(data["dimensions"][0]["domain"], serde_json::json!([0, 9_223_372_036_854_775_742i64]));
+    assert_eq!(data["dimensions"][1]["domain"], serde_json::json!([0, 9_223_372_036_854_773_758i64]));
+    assert_eq!((&data["capacity"], &data["current_domain"][1]), (&8192.into(), &serde_json::json!([0, 2])));
     let obs = schema_json(&place.join("obs"));
     assert_eq!(
         (&obs["dimensions"][0]["extent"], &obs["attributes"][0]["nullable"]),
