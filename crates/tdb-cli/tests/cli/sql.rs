@@ -168,8 +168,8 @@ mod with_sql {
         let clocks = "SELECT k, at::timestamp AS t, TRY_CAST(at AS timestamp(0)) AS s, at::date AS d FROM t \
                       WHERE at::timestamp >= '2024-03-31 04:00:00' ORDER BY k";
         let clocks = asked(scratch.path(), &[clocks]);
-        let rows = "k,t,s,d\n2,2024-03-31T04:00:00,2024-03-31T04:00:00,2024-03-31\n\
-                    3,2024-04-01T00:00:00,2024-04-01T00:00:00,2024-04-01\n";
+        let rows = "k,t,s,d\n2,2024-03-31T04:00:00.000000000,2024-03-31T04:00:00,2024-03-31\n\
+                    3,2024-04-01T00:00:00.000000000,2024-04-01T00:00:00,2024-04-01\n";
         assert_eq!(clocks.out, rows, "{}", clocks.err);
         let past = "SELECT count(*) AS n, bool_and(now() - at > INTERVAL '100 days') AS old FROM t \
                     WHERE at < now() AND at < current_timestamp - INTERVAL '1 year'";
