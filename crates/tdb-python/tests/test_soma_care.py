@@ -33,6 +33,19 @@ def files_of(path: pathlib.Path) -> list[str]:
     return sorted(str(one) for one in path.rglob("*"))
 
 
+def test_matrices_of_cells_have_tiles_of_few_cells_unless_the_options_say_others(tmp_path: pathlib.Path) -> None:
+    cases: list[tuple[dict[str, Any], tuple[list[int], int]]] = [
+        ({}, ([64, 2048], 8192)),
+        ({"sparse_nd_array_dim_zstd_level": 9}, ([64, 2048], 8192)),
+        ({"capacity": 77}, ([2048, 2048], 77)),
+        ({"dims": {"soma_dim_1": {"tile": 5}}}, ([2048, 5], 100_000)),
+    ]
+    for at, (own, wanted) in enumerate(cases):
+        tdb.soma.from_anndata(tmp_path / f"{at}", made(), platform_config={"tiledb": {"create": own}})
+        schema = tdb.open(tmp_path / f"{at}" / "ms" / "RNA" / "X" / "data").schema
+        assert ([dimension.tile for dimension in schema.dimensions], schema.capacity) == wanted, own
+
+
 def test_slices_of_ids_have_no_ends_below_zero(tmp_path: pathlib.Path) -> None:
     experiment = tdb.soma.from_anndata(tmp_path / "e", made())
     dense = tdb.soma.from_anndata(tmp_path / "dense", made(), dense=True).ms["RNA"].X["data"]

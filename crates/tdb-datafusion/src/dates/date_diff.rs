@@ -9,7 +9,7 @@ use tdb_codec::calendar::civil_from_days;
 
 use super::{Instants, check_time, constant, zone_of};
 use crate::Result;
-use crate::exact::{DAY, SECOND};
+use crate::exact::{DAY, SECOND, is_utc};
 
 const NAME: &str = "date_diff";
 
@@ -47,7 +47,9 @@ impl ScalarUDFImpl for DateDiff {
         check_time(NAME, start)?;
         check_time(NAME, end)?;
         let is_null = |side: &DataType| *side == DataType::Null;
-        if zone_of(start).is_some() != zone_of(end).is_some() && !is_null(start) && !is_null(end) {
+        let is_zone = |side: &DataType| zone_of(side).is_some_and(|zone| !is_utc(&zone));
+        let has_none = |side: &DataType| zone_of(side).is_none() && !is_null(side);
+        if is_zone(start) && has_none(end) || has_none(start) && is_zone(end) {
             return plan_err!("{NAME} of a time with a zone and one without: {start} and {end}");
         }
         Ok(vec![DataType::Utf8, start.clone(), end.clone()])

@@ -27,6 +27,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::optimizer::AnalyzerRule;
 
 use self::pairs::Side;
+pub(crate) use self::pairs::is_utc;
 use self::position::{Position, position, values_of};
 pub(crate) use self::sets::NamedSets;
 pub(crate) use self::times::{DAY, SECOND, instant_of_text, local, time, unit};

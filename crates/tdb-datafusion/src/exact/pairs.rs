@@ -118,7 +118,8 @@ pub(super) fn of_dictionaries(left: Side<'_>, op: Operator, right: Side<'_>) -> 
     Some(binary_expr(to(left.expr, values.clone()), op, to(right.expr, values.clone())))
 }
 
-fn is_utc(zone: &str) -> bool {
+/// Whether the clocks of a zone are those of times without one.
+pub(crate) fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "utc" | "Z" | "Etc/UTC" | "+00:00" | "-00:00" | "+00" | "+0000")
 }
 

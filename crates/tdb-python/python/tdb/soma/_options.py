@@ -170,8 +170,9 @@ def _value(name: str, value: Any) -> Any:
         if value is not None and (known_order is None or (name == "tile_order" and known_order == "hilbert")):
             raise QueryError(f"platform_config: {name} is {value!r}: row-major and col-major are orders (of cells also hilbert)")
         return known_order
-    if type(value) is not type(default.default):
-        raise QueryError(f"platform_config: {name} is {value!r}, not {type(default.default).__name__}")
+    kind = int if name == "capacity" else type(default.default)
+    if type(value) is not kind:
+        raise QueryError(f"platform_config: {name} is {value!r}, not {kind.__name__}")
     return value
 
 
