@@ -76,13 +76,17 @@ def _expect_equal(found: Any, wanted: Any) -> None:
     np.testing.assert_array_equal(dense(found.X), dense(wanted.X))
     assert wanted.X is None or found.X.dtype == wanted.X.dtype
     for group in ("layers", "obsm", "varm", "obsp", "varp"):
-        assert sorted(getattr(found, group)) == sorted(getattr(wanted, group)), group
-        for name, one in getattr(wanted, group).items():
-            np.testing.assert_array_equal(dense(getattr(found, group)[name]), dense(one), err_msg=name)
+        # Since AnnData 0.13, X is among the layers, and has no name there.
+        own, other = ({name: one for name, one in getattr(data, group).items() if name is not None} for data in (found, wanted))
+        assert sorted(own) == sorted(other), group
+        for name, one in other.items():
+            np.testing.assert_array_equal(dense(own[name]), dense(one), err_msg=name)
     assert (found.raw is None) == (wanted.raw is None)
     if wanted.raw is not None:
         np.testing.assert_array_equal(dense(found.raw.X), dense(wanted.raw.X))
-        pandas.testing.assert_frame_equal(found.raw.var, wanted.raw.var)
+        # Texts have the type str in some releases of pandas, and none in others.
+        own, other = ({name: soma_random.plain(one) for name, one in data.raw.var.items()} for data in (found, wanted))
+        assert own == other and list(found.raw.var.index) == list(wanted.raw.var.index)
 
 
 def _written(data: Any, path: pathlib.Path, version: int, **how: Any) -> Any:
