@@ -5,7 +5,8 @@
 //! the tests use. One wheel serves all, because it uses only the stable interface of Python. The
 //! tests are those of `crates/tdb-python/tests`, the examples of docstrings and pages, and mypy.
 //! `--only WORD` runs the tests with a word in their names, or one of several (`'sql or command'`);
-//! `--only soma` also runs them in an environment with `tiledbsoma`, which is not small.
+//! `--only soma` also runs them in an environment with `tiledbsoma`, which is not small, and
+//! `--only torch` runs `with_torch.py` alone, with PyPI's torch, which is gigabytes.
 //! `--features datafusion` builds a wheel with more features; `--library FILE` tests an extension
 //! that cargo has built, without a wheel. Where a Python or a package cannot be had, the command
 //! fails; with `--optional yes` it says so and does nothing, unless the environment says that this
@@ -67,6 +68,14 @@ pub(crate) const SOMA_TOOLS: [&str; 10] = [
 /// Its library, without the packages that only other parts of it need, which are many times as
 /// large.
 pub(crate) const SOMA_PEER: [&str; 3] = ["--no-deps", "tiledbsoma==2.3.0", "somacore==1.0.29"];
+
+/// The word of `--only` that runs [`TORCH_TEST`] instead of the tests.
+const TORCH: &str = "torch";
+/// What is run with torch.
+const TORCH_TEST: &str = "xtask/peer/with_torch.py";
+/// What it needs.
+const TORCH_TOOLS: [&str; 6] =
+    ["torch", "numpy>=2", "pandas>=2.2,<3", "pyarrow>=18", "scipy>=1.13", "anndata<0.13"];
 
 /// The crate.
 const CRATE: &str = "crates/tdb-python";
@@ -137,6 +146,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = peer::repository_root()?;
     let folder = folder(&root);
+    if options.only.as_deref() == Some(TORCH) {
+        return with_torch(&root, &folder, &options);
+    }
     let made =
         side_by_side(&pythons(&options), |version| environment(&folder, version, version, &TOOLS, &[PEER]));
     let ready = made
@@ -164,6 +176,20 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// Runs [`TORCH_TEST`] in an environment of its own.
+fn with_torch(root: &Path, folder: &Path, options: &Options) -> Result<(), String> {
+    let environment = environment(folder, TORCH, SOMA_PYTHON, &TORCH_TOOLS, &[])?;
+    let mut test = Command::new(program(&environment, "python"));
+    test.arg(root.join(TORCH_TEST));
+    match &options.library {
+        Some(library) => {
+            test.env("PYTHONPATH", assembled(root, folder, library)?);
+        }
+        None => install_wheel(&environment, &wheel(root, folder, &environment, &options.features)?)?,
+    }
+    call(&mut test)
 }
 
 /// Where environments and wheels are.
