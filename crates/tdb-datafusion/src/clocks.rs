@@ -21,11 +21,11 @@ use crate::rewrite::rewrite;
 
 /// Gives times the clocks of their zone where a cast takes the zone away, and a zone to `now()`.
 #[derive(Debug)]
-pub(crate) struct LocalClocks;
+pub(crate) struct ZonedTimes;
 
-impl AnalyzerRule for LocalClocks {
+impl AnalyzerRule for ZonedTimes {
     fn name(&self) -> &str {
-        "tiledb_local_clocks"
+        "tiledb_zoned_times"
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {

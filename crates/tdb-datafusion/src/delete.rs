@@ -19,7 +19,6 @@ use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
-use tdb_array::field;
 use tdb_array::query::QueryCondition;
 use tdb_array::storage::WriteStorage;
 
@@ -58,26 +57,16 @@ pub(crate) fn plan(
              asks for the same"
         );
     }
-    let mut pushed = PushedFilters::as_condition(filters, &state.table);
-    let mut numbers = Vec::new();
-    if !pushed.nothing && !pushed.exact {
-        let ordered;
-        (pushed, ordered) = PushedFilters::without_nans(filters, &state.table);
-        numbers = ordered.into_iter().map(|column| state.table.name(column).to_owned()).collect();
+    let pushed = PushedFilters::as_condition(filters, &state.table);
+    let nothing = pushed.nothing;
+    let condition = Condition::of(pushed, filters, &state);
+    if condition.is_none() && !nothing {
+        let shown: Vec<_> = filters.iter().map(ToString::to_string).collect();
+        return not_impl_err!(
+            "DELETE with the condition {}: arrays store comparisons of columns with values, joined by AND, OR and NOT",
+            shown.join(" AND ")
+        );
     }
-    let condition = match pushed {
-        PushedFilters { nothing: true, .. } => None,
-        PushedFilters { condition: Some(condition), exact: true, .. } => {
-            Some(Condition { condition, numbers })
-        }
-        _ => {
-            let shown: Vec<_> = filters.iter().map(ToString::to_string).collect();
-            return not_impl_err!(
-                "DELETE with the condition {}: arrays store comparisons of columns with values, joined by AND, OR and NOT",
-                shown.join(" AND ")
-            );
-        }
-    };
     let schema = state.table.schema.clone();
     let (storage, options, states) = (storage.clone(), options.clone(), states.clone());
     let sink = DeleteSink { storage, options, states, state, condition };
@@ -98,16 +87,29 @@ struct DeleteSink {
 /// What a DELETE stores.
 #[derive(Clone, Debug)]
 struct Condition {
-    condition: QueryCondition,
-    /// Columns of real numbers for which the condition means what SQL means only if no cell is NaN:
-    /// SQL orders NaN above all numbers.
-    numbers: Vec<String>,
+    stored: QueryCondition,
+    /// A condition that more cells satisfy if there are any with NaN which SQL, where NaN is above
+    /// all numbers, may mean as well.
+    with_nans: Option<QueryCondition>,
+}
+
+impl Condition {
+    /// `None` if no condition of the format means what the filters mean in SQL.
+    fn of(pushed: PushedFilters, filters: &[Expr], state: &TableState) -> Option<Self> {
+        let with_nans = pushed.condition?;
+        if pushed.exact {
+            return Some(Self { stored: with_nans, with_nans: None });
+        }
+        let without = PushedFilters::as_condition_without_nans(filters, &state.table);
+        let stored = without.condition.filter(|_| without.exact)?;
+        Some(Self { stored, with_nans: Some(with_nans) })
+    }
 }
 
 impl DisplayAs for DeleteSink {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.condition {
-            Some(own) => write!(f, "TileDB delete: {}", own.condition),
+            Some(own) => write!(f, "TileDB delete: {}", own.stored),
             None => f.write_str("TileDB delete: nothing"),
         }
     }
@@ -133,20 +135,21 @@ fn delete(
     storage: &Arc<dyn WriteStorage>,
     options: &TableOptions,
     states: &TableStates,
-    Condition { condition, numbers }: &Condition,
+    Condition { stored: condition, with_nans }: &Condition,
 ) -> Result<u64> {
     let array = options.array(storage).map_err(of_array)?;
-    for name in numbers {
-        let nans = array.delete_counts(&field(name.as_str()).is_nan()).map_err(of_array)?.satisfying;
-        if nans > 0 {
+    let writer = options.write_options().open_storage(storage.clone()).map_err(of_array)?;
+    let counts = array.delete_counts(condition).map_err(of_array)?;
+    if let Some(with_nans) = with_nans {
+        let with = array.delete_counts(with_nans).map_err(of_array)?.satisfying;
+        if with != counts.satisfying {
             return exec_err!(
-                "nothing was deleted: the column {name} has NaN (in {nans} of the rows), which SQL orders above all numbers, and the format \
-                 does not; a lower and an upper bound leave such rows (AND {name} <= 'Infinity')"
+                "nothing was deleted: {} of the rows have NaN in a column with one bound, and SQL orders NaN above all numbers, which \
+                 the format does not; a lower and an upper bound leave such rows (AND v <= 'Infinity')",
+                with.abs_diff(counts.satisfying)
             );
         }
     }
-    let writer = options.write_options().open_storage(storage.clone()).map_err(of_array)?;
-    let counts = array.delete_counts(condition).map_err(of_array)?;
     let (stored, removed) = match condition.to_stored(&array) {
         Ok(stored) if counts.unknown() == 0 => (stored, counts.removed),
         _ if counts.satisfying == 0 => return Ok(0),

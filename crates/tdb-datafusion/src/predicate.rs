@@ -110,19 +110,6 @@ impl Predicate {
         }
     }
 
-    /// Calls `visit` for each comparison of a column with a value.
-    pub(crate) fn each_comparison(&self, visit: &mut impl FnMut(usize, Comparison)) {
-        match self {
-            Self::All(parts) | Self::Any(parts) => {
-                for part in parts {
-                    part.each_comparison(visit);
-                }
-            }
-            Self::Compare { column, comparison, .. } => visit(*column, *comparison),
-            Self::In { .. } | Self::Null { .. } | Self::Constant(_) | Self::Unknown => {}
-        }
-    }
-
     /// The disjunction of predicates.
     fn any(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut any = Vec::new();

@@ -89,30 +89,21 @@ impl PushedFilters {
         filters: impl IntoIterator<Item = &'e Expr>,
         table: &TableColumns,
     ) -> Self {
-        let whole = Predicate::all(filters.into_iter().map(|filter| Predicate::of(filter, table)));
-        Self::of_predicate(&whole, table, Nans::Possible)
+        Self::with_nans(filters, table, Nans::Possible)
     }
 
-    /// The filters as a condition that is exact where no cell of these columns is NaN.
-    pub(crate) fn without_nans<'e>(
+    /// The same for cells none of which is NaN: of those that are, it leaves out some that satisfy
+    /// the filters.
+    pub(crate) fn as_condition_without_nans<'e>(
         filters: impl IntoIterator<Item = &'e Expr>,
         table: &TableColumns,
-    ) -> (Self, Vec<usize>) {
-        let whole = Predicate::all(filters.into_iter().map(|filter| Predicate::of(filter, table)));
-        let pushed = Self::of_predicate(&whole, table, Nans::Absent);
-        let mut ordered = Vec::new();
-        whole.each_comparison(&mut |column, comparison| {
-            if comparison.is_order() && table.comparable(column) == Comparable::Real {
-                ordered.push(column);
-            }
-        });
-        ordered.sort_unstable();
-        ordered.dedup();
-        (pushed, ordered)
+    ) -> Self {
+        Self::with_nans(filters, table, Nans::Absent)
     }
 
-    fn of_predicate(whole: &Predicate, table: &TableColumns, nans: Nans) -> Self {
-        let (condition, exact, nothing) = match whole {
+    fn with_nans<'e>(filters: impl IntoIterator<Item = &'e Expr>, table: &TableColumns, nans: Nans) -> Self {
+        let whole = Predicate::all(filters.into_iter().map(|filter| Predicate::of(filter, table)));
+        let (condition, exact, nothing) = match &whole {
             Predicate::Constant(value) => (None, true, !*value),
             // Conditions of dense reads do not remove cells.
             _ if table.dense => (None, false, false),

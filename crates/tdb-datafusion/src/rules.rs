@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::checked::CheckedArithmetic;
-use crate::clocks::LocalClocks;
+use crate::clocks::ZonedTimes;
 use crate::delete_rule::WholeFilters;
 use crate::exact::{ExactComparisons, NamedSets};
 use crate::store::ExactInserts;
@@ -24,7 +24,7 @@ pub(crate) fn with_own(rules: &[Rule]) -> Vec<Rule> {
         Arc::new(NamedSets),
         Arc::new(ExactInserts),
         // Casts of inserts are no longer there, and casts of comparisons not yet.
-        Arc::new(LocalClocks),
+        Arc::new(ZonedTimes),
         Arc::new(ExactComparisons),
     ];
     let after: [Rule; 2] = [Arc::new(CheckedArithmetic), Arc::new(WholeFilters)];

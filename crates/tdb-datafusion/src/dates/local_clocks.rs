@@ -10,6 +10,8 @@ use super::Instants;
 use crate::Result;
 use crate::exact::unit;
 
+const NAME: &str = "tiledb_local_clocks";
+
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct LocalClocks {
@@ -24,7 +26,7 @@ impl LocalClocks {
 
 impl ScalarUDFImpl for LocalClocks {
     fn name(&self) -> &str {
-        super::LOCAL_CLOCKS
+        NAME
     }
 
     fn signature(&self) -> &Signature {
@@ -34,7 +36,7 @@ impl ScalarUDFImpl for LocalClocks {
     fn return_type(&self, given: &[DataType]) -> Result<DataType> {
         match given {
             [DataType::Timestamp(step, _)] => Ok(DataType::Timestamp(*step, None)),
-            _ => plan_err!("{} needs one time, not {given:?}", self.name()),
+            _ => plan_err!("{NAME} needs one time, not {given:?}"),
         }
     }
 
@@ -42,7 +44,7 @@ impl ScalarUDFImpl for LocalClocks {
         let ([time], DataType::Timestamp(step, _)) =
             (arguments.args.as_slice(), arguments.return_field.data_type())
         else {
-            return internal_err!("{} was called for something else than a time", self.name());
+            return internal_err!("{NAME} was called for something else than a time");
         };
         let times = Instants::of(&time.to_array(arguments.number_rows)?);
         let shown = times.values.iter().map(|instant| -> Result<Option<i64>> {

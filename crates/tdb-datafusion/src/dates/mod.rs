@@ -22,9 +22,6 @@ use self::strftime::Strftime;
 use crate::Result;
 use crate::exact::{DAY, local, unit};
 
-/// What clocks of the zone of a time show.
-const LOCAL_CLOCKS: &str = "tiledb_local_clocks";
-
 /// The functions.
 fn all() -> &'static [Arc<ScalarUDF>; 3] {
     static ALL: LazyLock<[Arc<ScalarUDF>; 3]> = LazyLock::new(|| {
@@ -39,8 +36,7 @@ fn all() -> &'static [Arc<ScalarUDF>; 3] {
 
 /// The times without a zone that clocks of the zone of these times show.
 pub(crate) fn local_clocks(time: Expr) -> Expr {
-    let [.., function] = all();
-    function.call(vec![time])
+    ScalarUDF::from(LocalClocks::new()).call(vec![time])
 }
 
 /// Registers them with a session.
