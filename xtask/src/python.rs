@@ -171,9 +171,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     tests(&root, &environments, &package, options.only.as_deref())?;
     // Once, with the newest stubs: those of packages for the oldest Python are less exact.
     match environments.last() {
-        Some(environment) if options.only.is_none() && options.library.is_none() => {
-            check_types(&root, environment)
-        }
+        Some(environment) if options.only.is_none() => check_types(&root, environment, &package),
         _ => Ok(()),
     }
 }
@@ -414,11 +412,14 @@ fn test(
     call(pytest.stdout(file()?).stderr(file()?))
 }
 
-/// Checks the types of the installed package and of the examples.
-fn check_types(root: &Path, environment: &Path) -> Result<(), String> {
+/// Checks the types of the package and of the examples.
+fn check_types(root: &Path, environment: &Path, package: &Package) -> Result<(), String> {
     for what in [["-p", "tdb"].as_slice(), &["../examples"]] {
         let mut mypy = Command::new(program(environment, "python"));
         mypy.current_dir(root.join(CRATE).join("tests"));
+        if let Package::Folder(folder) = package {
+            mypy.env("MYPYPATH", folder);
+        }
         call(mypy.args(["-m", "mypy", "--config-file", "../pyproject.toml"]).args(what))?;
     }
     Ok(())
