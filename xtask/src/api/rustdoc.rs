@@ -9,8 +9,8 @@ const UNSTABLE: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 
 const JSON: [&str; 4] = ["-Z", "unstable-options", "--output-format", "json"];
 
-/// Features whose items are listed although they are not on by default.
-const FEATURES: &str = "tdb-array/async,tdb-arrow/async";
+/// Features of crates whose items are listed although they are not on by default.
+const FEATURES: [(&str, &str); 2] = [("tdb-array", "async"), ("tdb-arrow", "async")];
 
 /// The reason why rustdoc writes no JSON here; `None` if it does.
 pub(super) fn missing(root: &Path) -> Option<String> {
@@ -40,10 +40,15 @@ pub(super) fn document(root: &Path, packages: &[String]) -> Result<Vec<(String, 
     let target = target(root);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.current_dir(root).args(["doc", "--locked", "--no-deps", "--lib", "--features", FEATURES]);
+    command.current_dir(root).args(["doc", "--locked", "--no-deps", "--lib"]);
     packages.iter().for_each(|package| {
         command.args(["--package", package]);
     });
+    FEATURES.iter().filter(|(package, _)| packages.iter().any(|own| own == package)).for_each(
+        |(package, feature)| {
+            command.args(["--features", &format!("{package}/{feature}")]);
+        },
+    );
     let status = command
         .arg("--target-dir")
         .arg(&target)
