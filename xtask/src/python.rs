@@ -344,7 +344,47 @@ fn assembled(root: &Path, folder: &Path, library: &Path) -> Result<PathBuf, Stri
     let name = if cfg!(windows) { "_tdb.pyd" } else { "_tdb.abi3.so" };
     let copied = fs::copy(library, place.join("tdb").join(name));
     copied.map_err(|error| format!("{}: {error}", library.display()))?;
+    describe(root, &place)?;
     place.canonicalize().map_err(|error| format!("{}: {error}", place.display()))
+}
+
+/// Puts beside a package what Python knows of an installed one: its name, its version, and what
+/// other packages find of it, such as the engine of xarray.
+fn describe(root: &Path, place: &Path) -> Result<(), String> {
+    let project = root.join(CRATE).join("pyproject.toml");
+    let text = fs::read_to_string(&project).map_err(|error| format!("{}: {error}", project.display()))?;
+    let version = env!("CARGO_PKG_VERSION");
+    let folder = place.join(format!("tdb-{version}.dist-info"));
+    let files = [
+        ("METADATA", format!("Metadata-Version: 2.1\nName: tdb\nVersion: {version}\n")),
+        ("entry_points.txt", entry_points(&text)),
+    ];
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for (name, text) in files {
+        let file = folder.join(name);
+        fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// The entry points that a `pyproject.toml` names, as an installed package lists them.
+fn entry_points(project: &str) -> String {
+    let mut found = String::new();
+    let mut is_inside = false;
+    for line in project.lines() {
+        if line.starts_with('[') {
+            let group =
+                line.strip_prefix("[project.entry-points.\"").and_then(|rest| rest.strip_suffix("\"]"));
+            is_inside = group.is_some();
+            if let Some(group) = group {
+                found.push_str(&format!("[{group}]\n"));
+            }
+        } else if is_inside && line.contains('=') {
+            found.push_str(&line.replace('"', ""));
+            found.push('\n');
+        }
+    }
+    found
 }
 
 /// Installs the wheel in an environment.
@@ -456,6 +496,14 @@ mod tests {
         for wrong in ["--optional", "--python 3.10", "--library a.so --features sql"] {
             assert!(Options::parse(&words(wrong)).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn entry_points_are_those_of_the_project() {
+        let root = peer::repository_root().unwrap();
+        let project = fs::read_to_string(root.join(CRATE).join("pyproject.toml")).unwrap();
+        assert_eq!(entry_points(&project), "[xarray.backends]\ntdb = tdb._xarray:TdbBackendEntrypoint\n");
+        assert_eq!(entry_points("[project]\nname = \"tdb\"\n"), "");
     }
 
     #[test]
